@@ -28,7 +28,7 @@ pub struct Waiting {
     pub policy: Digest,
     /// When it ends, on the clock that counts since boot.
     pub expires: Duration,
-    /// What operators read before they answer: the order and the broker's claim.
+    /// The order and the broker's claim, shown to operators before they answer.
     pub shown: Arc<OperatorShown>,
     /// And the content.
     pub content: Arc<Vec<Vec<u8>>>,
@@ -45,7 +45,7 @@ pub struct Consent {
     pub uids: Vec<u32>,
 }
 
-/// What people decided; none while it waits for them.
+/// Decision of the operators; `None` while one is awaited.
 type Decided = Option<Result<(), Denied>>;
 
 #[derive(Default)]

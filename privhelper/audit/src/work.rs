@@ -27,7 +27,7 @@ pub enum Id {
 
 /// One order under way.
 pub struct Work {
-    /// What the log will say, with the broker's claim about it.
+    /// The record under construction, with the broker's claim.
     pub record: Record,
     /// Its state for a restart.
     pub state: RequestState,

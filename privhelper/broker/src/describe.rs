@@ -1,4 +1,4 @@
-//! What a client may know of the policy: its own rules (`policy.describe`), and its grants of a verb.
+//! Lists a client's own rules (`policy.describe`) and its grants of a verb; no other client's.
 
 use postern_policy::types::Pattern;
 use postern_policy::{Command, Decision, Identity, Policy, Rule, Selector, VerbId, window_words};

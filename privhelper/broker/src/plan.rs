@@ -144,7 +144,7 @@ fn file_json(((change, content), old): Step<'_>) -> Json {
 }
 
 fn of_unit(order: &Order, unit: &UnitFacts) -> Plan {
-    // What is done to the unit itself, then to the units that the change affects.
+    // The unit itself first, then the units that the change affects.
     let own = own_words(order).map(|verb| (verb, &unit.state, false));
     let others = unit.affected.iter().map(|other| (other.word(), &other.state, true));
     let json = |(verb, unit, cascade): (&str, &UnitState, bool)| {

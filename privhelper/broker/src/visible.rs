@@ -1,4 +1,4 @@
-//! What a client may know of a unit's plan.
+//! Redacts a unit's plan: affected units that the client may not see lose their state, or are left out.
 
 use crate::client::Client;
 use crate::order::Order;

@@ -1,4 +1,5 @@
-//! What broker and recorder share: who is connected, under which policy, and how much each user may have.
+//! Shared by broker and recorder: peer credentials, the accepted policy, connection and rate limits of each
+//! uid.
 
 #![expect(
     clippy::must_use_candidate,

@@ -77,7 +77,7 @@ fn reports_refused_requests_once_a_minute_with_their_number_and_times() {
     assert!(rates.take_over(false, at(119)).is_empty());
     let reported = rates.take_over(false, at(120));
     assert_eq!(reported[&1].count, 1);
-    // What could not be recorded is counted with what came since.
+    // Refusals that could not be recorded are added to later ones.
     ask(&mut rates, 1, Class::Effect, 64).unwrap_err();
     rates.put_back(1, reported[&1]);
     let reported = rates.take_over(false, at(240));

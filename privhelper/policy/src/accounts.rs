@@ -2,7 +2,7 @@
 //!
 //! Callers read /etc/passwd and /etc/group at each decision, so that a changed membership holds at once. No NSS.
 
-/// Who asks, and when: a uid with the names of its users and groups, and the caller's clock.
+/// A client at one decision: uid, names of its users and groups, time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The uid from `SO_PEERCRED`.

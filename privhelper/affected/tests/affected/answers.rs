@@ -1,4 +1,4 @@
-//! What is read from systemd's answers and from unit files.
+//! Parses systemd's properties and unit files.
 
 use crate::closure::name;
 use postern_affected::{Dependency, Install, UnitProperties};

@@ -63,7 +63,7 @@ impl Host {
     }
 }
 
-/// What happens to `b.service` when something is done to `a.service`, which has `PROPERTY=b.service`.
+/// Returns the effect on `b.service` of a change of `a.service`, which has `PROPERTY=b.service`.
 fn effect(property: &str, verb: VerbId, a: &str, b: &str) -> String {
     let host = Host::new(&[&format!("a.service {a} {property}=b.service"), &format!("b.service {b}")]);
     let affected = host.affected(verb, "a.service");

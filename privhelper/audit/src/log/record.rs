@@ -73,15 +73,17 @@ pub struct Record {
     pub own: Json,
     /// The cause.
     pub origin: Payer,
-    /// What the broker claims of the request: its texts are members as they are. In `end` verb, rule and decision are root's.
+    /// The broker's claim of the request; its texts are members of the record without change. In `end`, root
+    /// gives verb, rule and decision.
     pub claim: Claim,
-    /// Who asks: the broker's word of what the kernel said, or root's in `end`. None: the recorder itself.
+    /// The client: from `SO_PEERCRED` as the broker reports it, or root's in `end`. None: the recorder
+    /// itself.
     pub client: Option<Peer>,
     /// The claim's arguments, contents as size and SHA-256.
     pub args: Json,
-    /// What is at stake.
+    /// Risk of the effect.
     pub risk: Json,
-    /// What would happen, as the broker claims.
+    /// Plan, as the broker claims it.
     pub plan: Json,
     /// The approval.
     pub approval: Json,

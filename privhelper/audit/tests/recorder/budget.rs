@@ -88,7 +88,7 @@ fn records_suppressed_requests_once_a_minute_with_count_and_times() {
     assert_eq!((told[&1].first, told[&1].last), (at(1_000_070), at(1_000_119)));
     ask(&mut budget, 1, Class::Effect, 120).unwrap_err();
     assert!(budget.rates.take_over(false, at(121)).is_empty(), "not twice within a minute");
-    // What could not be recorded is named the next time.
+    // Suppressed refusals that could not be recorded are counted in the next summary.
     budget.rates.put_back(1, told[&1]);
     let rest = budget.rates.take_over(true, at(122));
     assert_eq!((rest[&1].count, rest[&1].first, rest[&1].last), (51, at(1_000_070), at(1_000_120)));

@@ -296,10 +296,10 @@ impl Answer {
     }
 }
 
-/// What the fake root helper does with one order.
+/// Behaviour of the fake root helper for one order.
 pub type Act = dyn Fn(&Received, &mut UnixStream) + Send + Sync;
 
-/// What the fake root helper received on one connection.
+/// Frames that the fake root helper received on one connection.
 #[derive(Debug, Clone)]
 pub struct Received {
     pub kind: Kind,

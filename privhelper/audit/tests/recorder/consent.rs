@@ -1,4 +1,4 @@
-//! What an order under `ask` waits for, and the ways round it that must not exist.
+//! An order under `ask` waits for its approvals, and there is no way round them.
 
 use crate::common::{
     Answer, CLIENT, MEMBER, OPERATOR, OTHER_OPERATOR, Operator, Root, World, accept, eventually, new_id,

@@ -1,4 +1,4 @@
-//! What the recorder promises, spoken to as the broker and operators speak to it, with a fake root helper behind it.
+//! The recorder, spoken to as the broker and operators speak to it, with a fake root helper.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -25,7 +25,7 @@ pub fn location(directory: &Path) -> Location {
     }
 }
 
-/// What a reader with the first seed and the first public key finds wrong: nothing, or the first line and why.
+/// Independent verifier of a log, from the first seed and the first public key on.
 pub struct Reader {
     pub key: Option<(u64, u64, Key)>,
     pub public: Vec<Public>,

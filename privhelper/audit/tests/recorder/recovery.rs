@@ -1,4 +1,4 @@
-//! What a recorder does at start with what an earlier one began.
+//! At start the recorder completes requests that an earlier process began.
 
 use crate::common::{CLIENT, Root, World, done, eventually, new_id, send, unknown};
 use postern_audit::claims::with_state;

@@ -166,7 +166,7 @@ fn current_keys_cannot_forge_an_earlier_record() {
     let log = start(&location);
     log.begin(&Record { claim: Claim { rule: "web".to_owned(), ..Claim::default() }, ..Record::default() })
         .unwrap();
-    // Whoever is root now has all of this, and the seed of the next boot.
+    // An attacker who becomes root now has these keys and the seed of the next boot.
     let running = RunningKeys::decode(&std::fs::read(&location.running).unwrap()).unwrap();
     let next = Epoch::decode(&std::fs::read(&location.next).unwrap()).unwrap();
     drop(log);

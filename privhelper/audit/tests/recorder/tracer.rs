@@ -11,10 +11,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What the traced process prints when it waits for a byte on stdin.
+/// Line that the traced process prints when it waits for a byte on stdin.
 pub const READY: &str = "ready to be killed";
 
-/// What may change a file or another process's state, or ends the process.
+/// System calls that may change a file or another process's state, and those that end the process.
 const CALLS: &[nix::libc::c_long] = &[
     nix::libc::SYS_connect,
     nix::libc::SYS_sendto,
@@ -58,7 +58,7 @@ const CALLS: &[nix::libc::c_long] = &[
 /// Of `ptrace_syscall_info.op`: `PTRACE_SYSCALL_INFO_ENTRY` of <linux/ptrace.h>.
 const ENTRY: u8 = 1;
 
-/// What became of it.
+/// Result of a traced run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum End {
     /// It did not get to make that call.
@@ -87,7 +87,7 @@ pub fn kill_at(test: &str, (variable, directory): (&str, &Path), n: usize) -> En
         ptrace::interrupt(thread).unwrap();
     }
     child.stdin.take().unwrap().write_all(b"\n").unwrap();
-    // Whatever it prints must not fill the pipe.
+    // An unread pipe would block the process.
     let reader = std::thread::spawn(move || lines.map_while(Result::ok).count());
     let end = trace(leader, n);
     reader.join().unwrap();

@@ -159,7 +159,7 @@ pub struct Channel {
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-/// What came back on one stream.
+/// Frames received on one stream.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub events: Vec<wire::Event>,

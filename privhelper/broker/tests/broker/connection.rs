@@ -189,7 +189,7 @@ fn refuses_a_large_body_without_a_grant_before_it_arrives() {
         ("no_grant", "file.write")
     );
     assert_eq!(world.state.bodies.used(), 0);
-    // What still arrives of it is dropped, not even decoded, and the connection goes on.
+    // Its late frames are dropped without decoding; the connection continues.
     channel.stream.write_all(&frame[100..]).unwrap();
     let stream = 2;
     let request = encode_request("Helper/PolicyDescribe", &describe().encode_to_vec()).unwrap();

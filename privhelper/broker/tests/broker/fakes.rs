@@ -31,7 +31,7 @@ pub struct FakeRecorder {
     pub executed: Mutex<Vec<Arrived>>,
     /// Reads, and facts that were asked for.
     pub inspected: Mutex<Vec<Arrived>>,
-    /// What is known of ids.
+    /// State of the request ids.
     pub ids: Mutex<HashMap<String, Recalled>>,
     pub recalls: Mutex<Vec<Recall>>,
     pub execute: Mutex<Answers>,
@@ -217,7 +217,7 @@ fn arrived(claim: Option<Claim>, bytes: Vec<u8>, body: Vec<u8>) -> Arrived {
 
 type ProbeAnswers = Box<dyn FnMut(Question, &mut UnixStream) + Send>;
 
-/// What the probe is asked.
+/// A request to the probe.
 #[derive(Debug, Clone)]
 pub enum Question {
     Unit(ProbeUnit),

@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// What a gateway is handed: the client's socket and the channel. Dropped, its process has ended.
+/// Descriptors given to a gateway: the client's socket and the channel. When dropped, the gateway's process
+/// has ended.
 struct Handed {
     client: UnixStream,
     channel: UnixStream,

@@ -1,4 +1,4 @@
-//! What a client may know of the units that change along.
+//! Affected units in a plan are shown only to clients that may see them.
 
 use crate::common::{CLIENT_UID, asked, rule, strings};
 use postern_broker::client::Client;

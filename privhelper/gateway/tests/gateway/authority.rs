@@ -23,7 +23,7 @@ fn literal(name: &str, value: &str) -> Vec<u8> {
     [vec![0x40], length(name), name.into(), length(value), value.into()].concat()
 }
 
-/// What grpcio 1.85 sends for one request, with this authority and message.
+/// Returns the bytes that grpcio 1.85 sends for one request, with this authority and message.
 fn request(authority: &str, body: &[u8]) -> Vec<u8> {
     // POST and http stand in the static table.
     let headers = [

@@ -103,7 +103,7 @@ pub fn message(body: &[u8]) -> Bytes {
     message.into()
 }
 
-/// What a client got for a request.
+/// Response to a client's request.
 #[derive(Debug)]
 pub struct Answer {
     pub http: u16,

@@ -1,4 +1,4 @@
-//! What a client cannot do: each attempt is refused, and the helper sees nothing of it.
+//! Attacks of a client on the gateway: each is refused, and no frame of it reaches the helper.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;

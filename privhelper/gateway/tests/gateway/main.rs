@@ -1,4 +1,4 @@
-//! What a gateway promises, with a test in the helper's place and a client at the other end.
+//! A gateway between a test in the helper's place and an HTTP/2 client.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,

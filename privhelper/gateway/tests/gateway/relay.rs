@@ -136,7 +136,7 @@ async fn tells_the_helper_that_a_client_left_its_stream() {
     let (head, payload) = rig.helper.frame().await.unwrap();
     assert_eq!((head.stream, head.kind, payload.len()), (left, frame::CANCEL, 0));
 
-    // What the helper had under way for it is dropped, and disturbs no later stream.
+    // Late frames of the cancelled stream are dropped, and disturb no later stream.
     rig.helper.event(left, b"late").await;
     rig.helper.end(left, 0, "").await;
     let call =

@@ -70,7 +70,7 @@ async fn holds_little_for_a_client_that_does_not_read() {
         let Ok(Ok(())) = timeout(PATIENCE, rig.helper.channel.write_all(&event)).await else { break };
         taken += event.len();
     }
-    // What the sockets hold, the client's window of 64 KiB and a few events.
+    // Upper bound: the socket buffers, the client's window of 64 KiB and a few events.
     assert!(taken < 2 * 1024 * 1024, "{taken} bytes taken");
     assert_eq!(end(rig.gateway).await.unwrap(), Ended::ClientStalled);
     drop(unread);

@@ -11,7 +11,7 @@ use postern_proto::root::v1 as root;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What holds where the accepted form says nothing of approvals.
+/// Default limits of approvals.
 const APPROVALS: root::ApprovalLimits = root::ApprovalLimits { max_pending: 100, max_pending_per_client: 3 };
 
 /// Default limits of undo copies.
@@ -22,7 +22,7 @@ const UNDO: root::UndoLimits =
 #[derive(Debug, Default)]
 pub struct Policy {
     digest: Digest,
-    /// What is read as it is: clients, sources and limits.
+    /// The decoded form: clients, sources and limits are read from it.
     pub(super) wire: root::Rules,
     rules: Vec<Arc<Rule>>,
     /// For each rule its client's place and a bit for each of its verbs: most rules are passed over by these alone.

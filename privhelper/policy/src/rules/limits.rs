@@ -11,7 +11,8 @@ use crate::verb_id::VerbId;
 use postern_proto::root::v1::{self as root, PackageFlags};
 
 impl Rule {
-    /// Whether the facts keep this rule's limits. What an undo brings back is judged by the rules of its own verbs.
+    /// Whether the facts keep this rule's limits. Facts of an undo are judged by the rules of the inverse's
+    /// verbs.
     ///
     /// # Errors
     /// `plan_refused`, `would_cascade` or `limit_exceeded`, with the limit's name.
@@ -120,7 +121,8 @@ impl Rule {
         Err(Denied::new(Code::WouldCascade, why))
     }
 
-    /// Whether a new file or directory keeps the limits. What it gets by default is checked like what is asked for.
+    /// Whether a new file or directory keeps the limits. Default mode, owner and group are checked like
+    /// requested ones.
     ///
     /// # Errors
     /// `limit_exceeded` with the limit's name.

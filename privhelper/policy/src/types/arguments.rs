@@ -22,7 +22,7 @@ impl CommandName {
 
 readers!(CommandName, 0);
 
-/// Parameters with their values, sorted by name. What a value may be besides, the command's own types say.
+/// Parameters with their values, sorted by name. The command's parameter types restrict the values further.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Arguments(Vec<(String, String)>);
 

@@ -6,7 +6,7 @@ use crate::error::Invalid;
 /// The precondition of a change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
-    /// Whatever is there.
+    /// Any state.
     Any,
     /// No file.
     Absent,

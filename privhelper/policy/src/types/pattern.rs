@@ -3,7 +3,8 @@
 use crate::error::Invalid;
 use std::ops::Range;
 
-/// Literal ASCII text in which `*` stands for any run of characters. What it does not cross depends on what is matched.
+/// Literal ASCII text in which `*` matches any run of characters. The caller says which separator it does not
+/// cross.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     text: String,
@@ -17,7 +18,7 @@ struct Stars {
     first: usize,
     /// Where the bytes after the last begin.
     last: usize,
-    /// What stands between the two, if they are two.
+    /// Range between the first and the last, if there are two.
     between: Option<Range<usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! Who a client is: membership is a fact of each decision.
+//! Clients are matched by users and groups, which are read at each decision.
 
 use crate::common::{rule, strings};
 use postern_policy::types::Digest;

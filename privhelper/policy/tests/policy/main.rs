@@ -1,4 +1,4 @@
-//! What the policy decides, and which texts it accepts.
+//! Decisions of the policy, and the texts that it accepts.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

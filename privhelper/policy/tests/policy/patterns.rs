@@ -217,7 +217,7 @@ fn a_parameters_kind_admits_its_own_spelling_and_no_other() {
         for value in invalid {
             assert!(!kind.admits(value), "{kind:?} {value:?}");
         }
-        // Whatever the kind: these never get as far as that.
+        // Refused for every kind, before the kind is looked at.
         for value in ["", "-x", "@x", "+x", "a\nb", "a\u{0}", "a\u{202e}b", &"a".repeat(4097)] {
             assert!(Arguments::is_value(value).eq(&false), "{value:?}");
         }

@@ -117,7 +117,7 @@ fn every_source_of_every_fetched_package_must_be_granted() {
             assert!(refusal.message.ends_with("from debian only (`sources`)"), "{}", refusal.message);
         }
     }
-    // What fetches nothing comes from nowhere.
+    // Steps without a download have no source.
     let gone = [asked(), step(Action::Remove, "b0", false), step(Action::Configure, "c0", false)];
     assert!(plan(&policy, VerbId::PackageInstall, &[package("a0")], &gone).is_ok());
     // A source that the policy does not have grants nothing.
@@ -221,7 +221,7 @@ fn a_transaction_does_what_its_verb_says_and_what_the_rule_adds() {
         assert_eq!(code(&plain, verb, &steps), by_plain, "{verb:?} {steps:?}");
         assert_eq!(code(&more, verb, &steps), by_more, "{verb:?} {steps:?}");
     }
-    // What autoremove is for, its rule need not say.
+    // A grant of autoremove needs no `allow_removals`.
     let auto = policy(vec![rule("auto", &["package.autoremove"])]);
     let steps = [step(Action::Remove, "lib0", false)];
     assert!(plan(&auto, VerbId::PackageAutoremove, &[Object::Nothing], &steps).is_ok());

@@ -69,7 +69,7 @@ fn the_strictest_of_the_rules_that_select_an_object_decides() {
         units("ask", &["app-*.service"], Ask),
         units("deny", &["app-db*.service"], Deny),
     ];
-    // Whatever the order of the rules is.
+    // The order of the rules does not matter.
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let policy = policy(order.iter().map(|place| all[*place].clone()).collect());
         let said = |name| said(&policy, VerbId::UnitStop, &unit(name));
@@ -179,7 +179,7 @@ fn no_rule_grants_a_name_that_the_policy_protects() {
     ] {
         assert!(said(&with, verb, &object).is_ok(), "{object:?}");
     }
-    // What comes along is protected as well as what is named.
+    // Packages that the plan adds are protected like named ones.
     let steps = [step(Action::Upgrade, "nginx-common", false)];
     assert_eq!(
         plan(&with, VerbId::PackageInstall, &[package("a0")], &steps).unwrap_err().code,
@@ -198,7 +198,7 @@ fn refuses_changes_to_directories_above_protected_paths() {
     let protect = root::Protect { paths: strings(&["/srv/x/y/keep"]), ..root::Protect::default() };
     let rules = vec![of("etc", "/etc"), of("var", "/var"), of("srv", "/srv/x")];
     let policy = policy_with(root::Rules { rules, protect: Some(protect), ..root::Rules::default() });
-    // Whoever owns /var/lib can put another directory in the place of the helper's.
+    // The owner of /var/lib can replace the helper's directory.
     for path in
         ["/var/lib", "/etc/systemd", "/etc/apt", "/srv/x/y", "/etc/sudoers", "/etc/cron.d", "/etc/passwd-"]
     {

@@ -55,7 +55,7 @@ fn a_unit_is_granted_by_its_own_name_whatever_its_aliases_are() {
     assert_eq!(refused.message, "the unit is an alias of a.service, which no rule grants");
     let both = root::Rule { units: strings(&["a.service", "alias.service"]), ..granted(false, Allow) };
     assert!(alias(&policy(vec![both])).is_ok());
-    // What rules say of an alias counts.
+    // Rules that name an alias count.
     let denied = policy(vec![granted(false, Allow), denied("unit.restart", &["alias.service"])]);
     assert_eq!(own(&denied).unwrap_err().code, Code::Denied);
     let asked = decided(root::Rule { id: "asks".to_owned(), ..by_alias }, Ask);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use zbus::zvariant::{OwnedValue, Value};
 use zbus::{Connection, Guid, Message, connection};
 
-/// What PID 1 knows, and what it was asked.
+/// State of a fake PID 1, with the calls that it received.
 #[derive(Default)]
 pub struct Knowledge {
     units: HashMap<String, HashMap<String, OwnedValue>>,

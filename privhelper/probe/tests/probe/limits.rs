@@ -1,4 +1,4 @@
-//! What bounds programs, and how many ask apt at once.
+//! Limits of child programs (time, output), and of concurrent apt simulations.
 
 use crate::support::{World, transaction};
 use postern_probe::ConcurrencyLimit;

@@ -12,7 +12,7 @@ fn prints(text: &str) -> String {
 }
 
 impl World {
-    /// What the probe answers about a transaction.
+    /// Asks the probe about a transaction.
     fn ask(&self, verb: &str, packages: &[&str]) -> Reply {
         self.probe(Kind::ProbePackages, &transaction(verb, packages))
     }

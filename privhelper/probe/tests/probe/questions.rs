@@ -35,7 +35,7 @@ fn closes_malformed_connections() {
         vec![greeting.clone(), greeting.clone()],
         vec![greeting.clone(), (Kind::ProbeUnit, b"\xff".to_vec())],
         vec![greeting.clone(), (Kind::ProbeUnit, unknown_field)],
-        // What a recorder sends is no question of the broker's.
+        // A frame of the recorder's, refused from the broker.
         vec![greeting.clone(), (Kind::RootInspect, RootInspect::default().encode_to_vec())],
     ] {
         assert_eq!(reason(&world, &frames(&parts)), CloseReason::Malformed, "{parts:?}");

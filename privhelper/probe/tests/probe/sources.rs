@@ -32,7 +32,7 @@ fn world(file: &str, table: &str) -> World {
     world
 }
 
-/// What the version is said to come from, with the directory's name left out.
+/// Sources that the probe reports for the version, without the test directory's name.
 fn sources(world: &World) -> Vec<String> {
     let reply = world.probe(Kind::ProbePackages, &transaction("package.install", &["hello"]));
     let directory = world.path("").display().to_string();

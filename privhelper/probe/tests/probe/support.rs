@@ -74,7 +74,7 @@ impl Reply {
         all
     }
 
-    /// What was sent as content.
+    /// Joins the content frames.
     pub fn content(&self) -> String {
         let mut all = Vec::new();
         for event in &self.events {
@@ -172,7 +172,7 @@ impl World {
         fs::write(self.path(&format!("{program}.sh")), text).unwrap();
     }
 
-    /// What a fake noted: `argv` or `env`, as lines.
+    /// Returns the lines that a fake wrote of `what`: `argv` or `env`.
     pub fn noted(&self, program: &str, what: &str) -> Vec<String> {
         let noted = fs::read_to_string(self.path(&format!("{program}.{what}"))).unwrap_or_default();
         noted.lines().map(str::to_owned).collect()
@@ -182,7 +182,7 @@ impl World {
         State::open(self.host.clone()).unwrap()
     }
 
-    /// What the probe answers the broker to these bytes.
+    /// Sends these bytes as the broker.
     pub fn probe_bytes(&self, frames: &[u8]) -> Reply {
         let state = self.state();
         exchange(frames, |stream| state.serve_probe(stream))
@@ -199,7 +199,7 @@ impl World {
         self.probe(Kind::ProbeUnit, &question)
     }
 
-    /// What the probe answers the recorder.
+    /// Asks as the recorder.
     pub fn inspect_as(&self, envelope: Option<Envelope>, order: &Order) -> Reply {
         let state = self.state();
         let mut frames = Vec::new();

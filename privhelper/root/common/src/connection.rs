@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::outcomes::OutcomeState;
 use crate::receive::{self, Received};
 
-/// What the last frame says.
+/// Content of the last frame of a connection. A refusal is a `Close` instead.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one a connection, sent at once")]
 pub enum Answer {

@@ -1,4 +1,4 @@
-//! What the programs of the root helper share.
+//! Tests of the library that the root helper's programs are linked with: frames, keys, outcomes, startup.
 #![expect(
     clippy::disallowed_methods,
     clippy::panic,

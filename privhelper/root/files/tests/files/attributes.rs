@@ -123,12 +123,12 @@ fn an_attribute_that_the_kernel_refuses_leaves_the_old_file() {
     let step = Step { parent: &site, name, temporary, old: was, to: &to, attributes, extended };
     let error = swap::stage(&[step]).unwrap_err();
     assert_eq!(error.close().unwrap().code, "special_file");
-    // Whoever staged it cleans up.
+    // The caller removes the temporary file.
     swap::remove(&site, temporary).unwrap();
     assert_eq!((fs::read(&path).unwrap(), names(&world.path("site"))), (b"old".to_vec(), vec!["a".into()]));
 }
 
-/// What nobody but root can try.
+/// Tests that need root, run by `tests/run`.
 mod as_root {
     use super::*;
 

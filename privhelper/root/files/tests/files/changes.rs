@@ -440,7 +440,7 @@ fn a_file_too_large_to_keep_is_removed_only_without_an_undo_copy() {
     assert!(names(&world.path("site")).is_empty() && names(&world.path("state/undo")).is_empty());
 }
 
-/// What nobody but root can try.
+/// Tests that need root: mounts.
 mod as_root {
     use super::*;
 

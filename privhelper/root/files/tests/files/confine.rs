@@ -67,7 +67,7 @@ fn reaches_nothing_but_the_granted_directories_and_its_own_state() {
     assert!(fs::File::create_new(at.join("site/own")).is_ok() && fs::read(at.join("public/file")).is_ok());
 }
 
-/// What a captured program would try. A name that is made is another each time.
+/// Operations of a compromised program, each with its error. `number` keeps the created names apart.
 fn tries(at: &Path, number: u32) -> Vec<(&'static str, Option<ErrorKind>)> {
     let new = |name: &str| at.join(format!("{name}{number}"));
     let mode = fs::Permissions::from_mode(0o644);
@@ -244,7 +244,7 @@ fn an_inspection_can_write_nothing() {
     assert!(append.append(true).open(at.join("site/file")).is_ok(), "{spread}");
 }
 
-/// What nobody but root can try.
+/// Tests that need root: capabilities.
 mod as_root {
     use super::*;
 
@@ -261,7 +261,7 @@ mod as_root {
         assert_eq!((has(CapSet::Permitted), has(CapSet::Effective)), (wanted.clone(), wanted));
         assert!(has(CapSet::Inheritable).is_empty() && has(CapSet::Ambient).is_empty());
         assert!(!nix::sys::prctl::get_dumpable().unwrap() && nix::sys::prctl::get_no_new_privs().unwrap());
-        // What is gone does not come back.
+        // Dropped capabilities cannot be raised again.
         assert!(server::drop_power(&[Capability::CAP_SYS_ADMIN]).is_err());
         assert!(caps::set(None, CapSet::Permitted, &[Capability::CAP_KILL].into()).is_err());
     }

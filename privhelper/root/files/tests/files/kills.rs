@@ -128,7 +128,7 @@ impl Case {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lose {
     Nothing,
-    /// What is not synced, as a power loss does.
+    /// Unsynced outcomes, as in a power loss.
     Outcomes,
 }
 

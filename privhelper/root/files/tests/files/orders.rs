@@ -1,4 +1,4 @@
-//! What an order must be: decided under this policy, about these files, once.
+//! An order runs only under the policy that decided it, on the files that it was decided for, and once.
 
 use crate::support::{
     CLIENT, OPERATOR, OTHER, World, all_verbs, execute_frames, names, patch, read, remove, send, strings, to,
@@ -166,7 +166,7 @@ fn an_order_that_ends_in_the_middle_of_its_content_changes_nothing() {
     assert!(names(&world.path("site")).is_empty() && names(&world.path("state/outcomes")).is_empty());
 }
 
-/// What nobody but root can try.
+/// Tests that need root: mounts.
 mod as_root {
     use super::*;
 

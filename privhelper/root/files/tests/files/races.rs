@@ -153,7 +153,7 @@ fn two_writers_that_expect_what_they_have_read_lose_no_update() {
     assert_eq!(fs::read_to_string(&path).unwrap(), (2 * EACH).to_string());
 }
 
-/// What a change that meets another writer in the middle leaves: the three files as they were.
+/// Another writer changes the last of three files; all three keep their content.
 #[test]
 fn a_patch_that_fails_at_its_last_file_is_taken_back() {
     let world = World::new(|at| vec![all_verbs(at)]);

@@ -1,4 +1,4 @@
-//! What the recorder is told after a crash, where the killed process left something for the next.
+//! Outcomes reported to the recorder after a crash, with temporary files that the killed process left.
 
 use crate::support::{CLIENT, World, all_verbs, names, remove, write};
 use postern_proto::v1::Status;

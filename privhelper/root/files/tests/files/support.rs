@@ -316,7 +316,7 @@ impl World {
         self.execute(&order, &[], envelope)
     }
 
-    /// What became of an order, as the recorder asks.
+    /// Asks for the outcome of an order, as the recorder does at start.
     pub fn outcomes(&self, order_id: &[u8]) -> (String, Option<root::Outcome>) {
         let mut frames = Vec::new();
         link::open(&mut frames, Kind::Outcomes, &root::Outcomes { order_id: order_id.to_vec() }).unwrap();
@@ -382,7 +382,7 @@ pub fn whole() -> root::Envelope {
     root::Envelope { step: root::Step::Whole.into(), ..root::Envelope::default() }
 }
 
-/// What came back on one connection.
+/// Frames received on one connection.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub events: Vec<wire::Event>,

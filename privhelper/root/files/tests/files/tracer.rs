@@ -12,10 +12,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What the traced process prints when it waits for a byte on stdin.
+/// Line that the traced process prints when it waits for a byte on stdin.
 pub const READY: &str = "ready to be killed";
 
-/// What may change a file, or ends the process.
+/// System calls that may change a file, and those that end the process.
 const CALLS: &[nix::libc::c_long] = &[
     nix::libc::SYS_write,
     nix::libc::SYS_pwrite64,
@@ -55,7 +55,7 @@ const CALLS: &[nix::libc::c_long] = &[
 /// Of `ptrace_syscall_info.op`: `PTRACE_SYSCALL_INFO_ENTRY` of <linux/ptrace.h>.
 const ENTRY: u8 = 1;
 
-/// What happens at the call.
+/// Action at the chosen call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
     /// SIGKILL, before the call.
@@ -64,7 +64,7 @@ pub enum At {
     Fail,
 }
 
-/// What became of the process.
+/// Result of a traced run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum End {
     /// It came to that call.
@@ -93,7 +93,7 @@ pub fn stop_at(test: &str, (variable, directory): (&str, &Path), n: usize, at: A
         ptrace::interrupt(thread).unwrap();
     }
     child.stdin.take().unwrap().write_all(b"\n").unwrap();
-    // Whatever it prints must not fill the pipe.
+    // An unread pipe would block the process.
     let reader = std::thread::spawn(move || lines.map_while(Result::ok).count());
     let end = trace(leader, n, at);
     reader.join().unwrap();

@@ -83,7 +83,7 @@ fn rejects_an_inverse_not_issued_by_this_program_for_this_client() {
     assert_eq!(world.inspect(&root::Order { inverse: None, ..order }, None).code(), "invalid_argument");
     assert_eq!(names(&world.path("site")), ["a"]);
     assert_eq!(world.undo(inverse).status(), Status::Done);
-    // What is kept is the removed file, for the undo of this undo.
+    // The one copy left is of the removed file, for the undo of this undo.
     assert_eq!((names(&world.path("site")).len(), names(&world.path("state/undo")).len()), (0, 1));
 }
 
@@ -188,7 +188,7 @@ fn an_undo_reads_nothing_before_it_is_decided() {
     fs::write(&path, "old").unwrap();
     let done = world.ask(&write(&path, b"new"));
     let kept = world.path("state/undo").join(&names(&world.path("state/undo"))[0]);
-    // Whoever opened it would wait for ever.
+    // Opening a FIFO for reading would block.
     fs::remove_file(&kept).unwrap();
     nix::unistd::mkfifo(&kept, nix::sys::stat::Mode::S_IRUSR).unwrap();
     world.apply(vec![root::Rule { verbs: strings(&["file.read"]), ..all_verbs(&world.path("")) }]);
@@ -247,7 +247,7 @@ fn an_operator_undo_needs_no_rule_but_never_touches_protected_paths() {
     assert_eq!(fs::read(&path).unwrap(), b"new");
 }
 
-/// What nobody but root can try.
+/// Tests that need root: other owners.
 mod as_root {
     use super::*;
 

@@ -29,7 +29,7 @@ pub fn staged<R: Request>(world: &World, request: &R) -> (root::Order, Staged) {
     (order, outcome.staged.unwrap())
 }
 
-/// What units answers where every validator agrees.
+/// Signs the agreement of every required validator, in the place of `postern-units`.
 pub fn agreements(world: &World, staged: &Staged) -> Vec<Agreement> {
     let policy_digest = world.policy_digest();
     let sign = |required: &root::RequiredValidator| {

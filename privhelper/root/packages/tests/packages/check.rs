@@ -17,7 +17,7 @@ fn hello() -> PackageStep {
     PackageStep { asked: true, ..step(Action::Install, "hello", "amd64", "", "2.10-3") }
 }
 
-/// What the check answered, and the line it left.
+/// Runs the check: its answer, which must equal the line in `plan_changed`.
 fn check(expected: &[PackageStep], input: &str) -> Result<(), String> {
     let bed = Bed::new();
     let flags = Job { allow_downgrades: true, allow_removals: true, ..install(&["hello"]) };

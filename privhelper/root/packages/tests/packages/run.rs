@@ -288,7 +288,7 @@ fn repair_configures_then_fixes_without_removing() {
     assert!(argv[0].starts_with("--status-fd="), "{argv:?}");
     assert_eq!(argv[1..], ["--force-confdef", "--force-confold", "--configure", "--pending"]);
     assert!(bed.noted("apt-get", "argv").contains(&"--no-remove".to_owned()));
-    // What it could not mend is no success.
+    // A package still half-configured after the repair is a failure.
     assert_eq!(
         (outcome.code.as_str(), outcome.detail.as_str()),
         ("package_failed", "app is half-configured")

@@ -157,7 +157,7 @@ pub fn id() -> OrderId {
     OrderId::from_bytes(&link::order_id(AGENT, "id")).unwrap()
 }
 
-/// What became of an order.
+/// Outcome and output of an order.
 #[derive(Debug)]
 pub struct Ran {
     pub code: String,
@@ -171,7 +171,7 @@ pub struct Ran {
 /// The fakes, and the job's directory.
 pub struct Bed {
     directory: tempfile::TempDir,
-    /// What to call the library with.
+    /// Host of the library's calls.
     pub host: Host,
 }
 
@@ -224,7 +224,7 @@ impl Bed {
         fs::write(self.directory.path().join(format!("{program}.sh")), text).unwrap();
     }
 
-    /// What a fake noted: `argv`, `env`, `state` or `fds`, as lines.
+    /// Returns the lines that a fake wrote of `what`: `argv`, `env`, `state` or `fds`.
     pub fn noted(&self, program: &str, what: &str) -> Vec<String> {
         let path = self.directory.path().join(format!("{program}.{what}"));
         fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()

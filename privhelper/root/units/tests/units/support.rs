@@ -119,7 +119,8 @@ impl World {
         fs::write(self.path("units").join(name), text).unwrap();
     }
 
-    /// What systemctl does for every word that changes something; `$unit` and `$word` are its last and first words.
+    /// Sets the script that systemctl runs for every verb that changes something; `$unit` and `$word` are its
+    /// last and first words.
     pub fn act(&self, script: &str) {
         fs::write(self.path("act.sh"), script).unwrap();
     }
