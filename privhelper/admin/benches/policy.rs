@@ -1,4 +1,4 @@
-//! What checking and comparing policies of a thousand rules costs: `cargo bench -p postern-admin --bench policy`.
+//! Measures checking and comparing policies of a thousand rules: `cargo bench -p postern-admin --bench policy`.
 
 #![expect(clippy::disallowed_methods, reason = "benches make the files that they are about")]
 

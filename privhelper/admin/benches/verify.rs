@@ -1,7 +1,7 @@
-//! What verifying a log of a gigabyte costs: `cargo bench -p postern-admin --bench verify`.
+//! Measures the verification of a log of a gigabyte: `cargo bench -p postern-admin --bench verify`.
 //!
-//! Times are one core's with the log in the page cache; memory is the most that the process ever held, logs of one and
-//! of ten million records side by side.
+//! Times are one core's with the log in the page cache; memory is the process's peak, for logs of one and of ten
+//! million records side by side.
 
 #![expect(clippy::disallowed_methods, reason = "benches make the files that they are about")]
 

@@ -185,7 +185,8 @@ fn log_words(host: &Host, tip: Option<&str>) -> String {
     }
 }
 
-/// What makes the policy's files these: each is written, and each that is there and not among them is removed.
+/// Returns the edits that replace the policy's files by these; files of `policy.d` that are not among them are
+/// removed.
 fn edits(etc: &Path, files: &BTreeMap<String, String>) -> io::Result<Vec<Edit>> {
     let written = files.iter().map(|(name, text)| (name.clone(), Some(text.clone())));
     let mut edits = written.collect::<BTreeMap<_, _>>();

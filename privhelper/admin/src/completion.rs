@@ -35,7 +35,7 @@ pub enum Words {
     Clients,
     /// Verbs.
     Verbs,
-    /// What waits for a person.
+    /// Pending approvals.
     Waiting,
     /// The last requests of the log, newest first.
     Requests,

@@ -26,7 +26,7 @@ impl Severity {
     }
 }
 
-/// What a grant amounts to.
+/// Kind of root-equivalent power that a grant gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Class {
     /// Code that root runs at a normal event: boot, login, timer, installation, reload.

@@ -24,7 +24,7 @@ pub struct Host {
     pub etc: PathBuf,
     /// The directory of `accepted.pb`.
     pub accepted: PathBuf,
-    /// What this program itself keeps: sign-offs, and when the log was verified last.
+    /// State of this program: sign-offs, and the last verification of the log.
     pub own: PathBuf,
     /// The policy packs that the package brings.
     pub packs: PathBuf,

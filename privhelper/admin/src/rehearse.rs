@@ -1,7 +1,7 @@
-//! `policy rehearse "TASK"`: what grants a task would need, without doing it.
+//! `policy rehearse "TASK"`: predicts the grants that a task needs, without doing it.
 //!
-//! The agent plans the task as the person who would give it, in a dry run: the helper decides each request and acts on none. What it
-//! decided is read from the audit log, so that the answer is the helper's and not the agent's word.
+//! The agent plans the task in a dry run as the person who would give it: the helper decides each request and acts
+//! on none. The decisions are read from the audit log, so that they are the helper's and not the agent's claim.
 
 use crate::audit::{chosen, view};
 use crate::host::Host;
@@ -23,7 +23,7 @@ pub struct RehearseArgs {
     user: Option<String>,
 }
 
-/// What the helper made of one request.
+/// The helper's decision on one request.
 struct Decided {
     verb: String,
     words: String,
@@ -87,7 +87,7 @@ fn person(host: &Host, args: &RehearseArgs) -> Result<Option<String>, (Exit, Str
     }
 }
 
-/// What the log says of the task's requests, and the refusals among them.
+/// Reads the decisions on the task's requests from the log, and the refusals among them.
 fn read(host: &Host, task: &Value) -> Result<(Vec<Decided>, Seen), (Exit, String)> {
     let files = chosen(host, &[]).map_err(|why| (Exit::Failed, why))?;
     let (mut decided, mut seen) = (Vec::new(), Seen::default());
@@ -100,7 +100,7 @@ fn read(host: &Host, task: &Value) -> Result<(Vec<Decided>, Seen), (Exit, String
 }
 
 impl Decided {
-    /// What a record says was decided of a request; none if it is about something else.
+    /// Reads the decision from a record; `None` for events without one.
     fn of(record: &Value) -> Option<Self> {
         let exit = match (record["event"].as_str()?, record["decision"].as_str()) {
             ("refused", _) => Exit::Refused,

@@ -1,7 +1,7 @@
-//! Orders that wait: decoded from exactly the bytes that an answer names, and checked against themselves.
+//! Pending orders: decoded from exactly the bytes that an answer names, and checked for consistency.
 //!
-//! The recorder does not read orders, and the broker's claim about one is no proof. What a person sees is computed here
-//! from the order alone, and the digest from the same bytes.
+//! The recorder does not read orders, and the broker's claim about one is no proof. The text that a person sees is
+//! computed here from the order alone, and the digest from the same bytes.
 
 use super::plan;
 use postern_policy::types::Digest;

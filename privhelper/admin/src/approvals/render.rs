@@ -1,8 +1,9 @@
-//! Hostile text as rows that can only be read as what they are.
+//! Renders untrusted text for a terminal: marks everything but printable ASCII, so that no text imitates other
+//! output.
 //!
-//! Every row of text begins with a gutter of ours, so that no text looks like a header, a question or another line. What is not
-//! printable ASCII is marked, and what would read as a mark is marked itself: the exact bytes can be read back from the screen.
-//! This module does no I/O.
+//! Every row of text begins with a gutter of ours, so that no text looks like a header, a question or another line.
+//! Characters other than printable ASCII are marked, and text that would read as a mark is marked itself: the exact
+//! bytes can be read back from the screen. This module does no I/O.
 
 use std::fmt::Write;
 use unicode_width::UnicodeWidthChar;

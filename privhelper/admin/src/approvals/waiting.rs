@@ -35,7 +35,7 @@ pub(super) struct WaitingRequest {
     pub approval: Approval,
     pub text: Vec<u8>,
     pub digest: Digest,
-    /// What the policy says of the command that would run.
+    /// Description of the command in the policy.
     pub about: Option<String>,
 }
 

@@ -112,8 +112,8 @@ impl Proof {
         Ok(())
     }
 
-    /// What is not there although the log's lines are a chain: records that are known from elsewhere, or any that the
-    /// keys that were given are of.
+    /// Returns a truncation or modification that a consistent chain does not show: a known record behind its end, a
+    /// given key that no record was made with, or a `tampered` record.
     pub(super) fn missing(&self, last: Option<u64>, state: &ProofState) -> Option<(Kind, String)> {
         if let Some(known) = self.known.last().filter(|known| last.is_none_or(|last| known.seq > last)) {
             let end =

@@ -110,7 +110,7 @@ pub(crate) fn settled(
         let is_live = extent == Extent::Installed && attempt < TRIES;
         let has_moved = || before != size(&files) || chosen(host, &[]).is_ok_and(|now| now != files);
         match verdict {
-            // What seems to be wrong may be only half there.
+            // A record that is just being written looks like a fault.
             Ok(Verdict { bad: Some(_), .. }) | Err(_) if is_live && has_moved() => attempt += 1,
             Ok(verdict) => return Ok((verdict, files)),
             Err((file, error)) => return Err(format!("{}: {error}", file.display())),

@@ -112,7 +112,7 @@ struct Place {
     letters: u128,
 }
 
-/// Patterns, and beside them those that only tell strings apart. What patterns begin with alike is there once.
+/// Trie of patterns, wanted ones and those that only tell strings apart; common prefixes are stored once.
 #[derive(Debug)]
 pub struct Machine {
     places: Vec<Place>,

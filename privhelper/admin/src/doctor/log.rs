@@ -36,7 +36,7 @@ fn chain(host: &Host) -> Check {
         };
     }
     let mut proof = Proof::default();
-    // What the journal does not tell is said by `audit verify`.
+    // `audit verify` reports errors of the journal.
     let _ = add_known_records(host, &mut proof);
     proof.known.sort_by_key(|known| known.seq);
     match settled(host, &[], Extent::Installed, &proof) {

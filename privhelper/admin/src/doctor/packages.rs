@@ -28,7 +28,7 @@ fn state(root: &Path) -> Check {
     }
 }
 
-/// Who holds one of dpkg's locks.
+/// Reports the process that holds one of dpkg's locks.
 fn lock(root: &Path) -> Check {
     for path in LOCKS.map(|name| root.join(name)) {
         let file = match File::open(&path) {

@@ -1,4 +1,5 @@
-//! What the users of clients can do on this host without any rule of the policy.
+//! Privileges that users of clients have on this host outside the policy: sudoers, doas.conf, groups, sockets,
+//! setuid.
 
 use crate::host::Host;
 use crate::lint::facts::{Facts, User};
@@ -97,7 +98,7 @@ fn doas(user: &User, root: &Path) -> Option<String> {
     text.lines().find(is_named).map(|line| line.trim().to_owned())
 }
 
-/// Who a `permit` line of doas.conf(5) is for: the first word after its options.
+/// Returns the identity that a `permit` line of doas.conf(5) names: the first word after its options.
 fn doas_identity(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace();
     words.next().filter(|word| *word == "permit")?;

@@ -49,7 +49,7 @@ pub(super) fn checks(host: &Host) -> Vec<Check> {
     checks
 }
 
-/// What `systemctl show` says of a unit.
+/// Properties of a unit from `systemctl show`.
 #[derive(Default)]
 struct Unit<'a> {
     id: &'a str,
@@ -110,7 +110,8 @@ fn unit(unit: &Unit<'_>) -> Option<Check> {
     }
 }
 
-/// What is wrong with a socket's file: whoever may connect to it, or replace it, is who the next program believes.
+/// Checks type, owner, group and mode of a socket's file: the next program trusts whoever may connect to it or
+/// replace it.
 fn socket(host: &Host, (unit, path, group): &(&str, &str, &str)) -> Option<Check> {
     let path = host.root.join("run/postern").join(path);
     let wrong = |why: String| {

@@ -49,7 +49,7 @@ pub(super) struct RiskFacts {
 pub(super) struct Verdict {
     pub verb: &'static str,
     pub object: String,
-    /// What the policy says of the command.
+    /// Description of the command in the policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     pub decision: Outcome,

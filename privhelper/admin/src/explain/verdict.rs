@@ -125,7 +125,7 @@ fn verdict(
     verdict
 }
 
-/// What the policy says that a command does.
+/// Returns the command's description from the policy, and whether it changes nothing.
 fn about(loaded: &LoadedPolicy, target: &Target) -> Option<String> {
     let Target::Command(name, _) = target else { return None };
     let row = loaded.rules.commands.iter().find(|command| command.name == *name)?;

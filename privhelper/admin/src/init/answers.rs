@@ -13,11 +13,11 @@ const NONE: &str = "none";
 pub struct Question<'a> {
     /// Such as `1/5`.
     pub number: &'static str,
-    /// What is asked.
+    /// Text of the question.
     pub text: &'static str,
     /// The flag's value.
     pub given: Option<&'a str>,
-    /// What Enter means.
+    /// Names taken for an empty line.
     pub proposed: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Who gives tasks, who approves, who looks: membership in Postern's groups.
+//! Questions 1 to 3 of `init`: membership in `postern-users`, `postern-operators` and `postern-auditors`.
 
 use super::answers::{Question, list};
 use super::args::InitArgs;
@@ -47,7 +47,7 @@ pub fn ask(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Vec<String>,
     let mut tasks = Vec::new();
     for role in &ROLES {
         let members = members(host, role.group)?;
-        // Whoever set Postern up is proposed for the first two, unless somebody is there already.
+        // The login user is proposed for the first two groups while they are empty.
         let is_first = members.is_empty() && role.group != "postern-auditors";
         let person = (host.login_uid)().filter(|uid| *uid != host.owner_uid && is_first);
         let proposed = person.map_or_else(|| members.clone(), |uid| vec![(host.user_name)(uid)]);

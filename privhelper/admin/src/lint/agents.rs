@@ -42,7 +42,7 @@ pub(super) fn check(input: &Input<'_>, facts: &Facts, found: &mut Vec<LintFindin
     }
 }
 
-/// What a user of these facts can do to this host without any rule, and the id of each finding.
+/// Returns a finding for each root-equivalent power that a user has on this host without any rule.
 #[must_use]
 pub fn powers(user: &User, facts: &Facts) -> Vec<LintFinding> {
     let mut found = Vec::new();

@@ -85,7 +85,7 @@ fn starters(facts: &Facts) -> BTreeMap<&str, Vec<&Unit>> {
     starters
 }
 
-/// Whether it runs after a boot. What another unit pulls in is active then.
+/// Whether it runs after a boot. A unit that another one pulls in is active then.
 fn is_on(unit: &Unit) -> bool {
     matches!(unit.enabled.as_str(), "enabled" | "enabled-runtime") || unit.active == "active"
 }

@@ -1,7 +1,7 @@
 //! Asks this host for the facts. The only part of the lint that reads files or runs programs.
 //!
-//! Programs run with a constant environment, no input and a time limit. What cannot be learned is a note, never a
-//! failure: a host without systemd has no units, and only root can read sudoers.
+//! Programs run with a constant environment, no input and a time limit. Facts that cannot be had are a note, never
+//! a failure: a host without systemd has no units, and only root can read sudoers.
 
 mod accounts;
 mod apt;

@@ -1,4 +1,4 @@
-//! What `lines` of a rule say about the files that it writes.
+//! Judges a rule by its `lines`: whether they exclude every harmful line of a file in the table.
 
 use super::glob;
 use super::table::Row;

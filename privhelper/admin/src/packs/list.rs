@@ -15,7 +15,7 @@ pub fn list(host: &Host, json: bool, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let all = added::all(host);
     let added = match &all {
         Ok(added) => added.as_slice(),
-        // Who may not read the policy may still read which packs there are.
+        // The installed packs are public; the policy is not.
         Err(error) => {
             writeln!(io.err, "which packs are added is not known: {error}")?;
             &[]

@@ -11,7 +11,7 @@ use std::io;
 /// Most bytes of a pack.
 const BYTES_MAX: usize = 256 * 1024;
 
-/// What a pack says of itself.
+/// The `[pack]` table of a pack's file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
@@ -19,7 +19,7 @@ pub struct About {
     pub name: String,
     /// Counts up with each change of what it grants.
     pub version: u32,
-    /// What it is for, in one line.
+    /// Purpose, one line.
     pub summary: String,
     /// Releases of Debian on which every command of it was run; empty is untested.
     #[serde(default)]
@@ -27,7 +27,7 @@ pub struct About {
     /// When it is offered.
     #[serde(default)]
     pub offers: Offers,
-    /// What the operator should know before it is added.
+    /// Warnings for the operator before it is added.
     #[serde(default)]
     pub hazards: Vec<String>,
     /// Tasks that stay with the operator, because the policy language cannot bound them.
@@ -35,7 +35,7 @@ pub struct About {
     pub left_out: Vec<String>,
 }
 
-/// What must be on a host for a pack to be offered: one of these. Nothing named: every host.
+/// Condition for a pack to be offered: one of these is on the host. All empty: every host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Offers {
@@ -50,9 +50,9 @@ pub struct Offers {
 /// One pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pack {
-    /// What it says of itself.
+    /// The `[pack]` table.
     pub about: About,
-    /// What is asked when it is added, in this order.
+    /// Variables, in the order of the questions.
     pub variables: Vec<Variable>,
     /// Sources, commands and rules, with `${NAME}` for variables.
     pub body: String,
@@ -126,7 +126,7 @@ pub fn is_name(text: &str) -> bool {
     (1..=40).contains(&text.len()) && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'))
 }
 
-/// Every installed pack, by name. What is no pack is left out and said.
+/// Reads every installed pack, by name; files that are no pack are left out, each with an error text.
 ///
 /// # Errors
 /// The directory cannot be read.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// How often a person may answer one question wrongly.
 const TRIES: u32 = 5;
 
-/// What `--set` gives, by pack and variable.
+/// Values from `--set`, by pack and variable.
 pub type Given = BTreeMap<(String, String), Vec<String>>;
 
 /// Reads `--set`. Each must be a variable of one of the packs.

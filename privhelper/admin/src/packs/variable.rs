@@ -1,4 +1,4 @@
-//! What a pack asks for: each variable has a kind that says which values are let through.
+//! Variables of a pack, each with a kind that restricts its values.
 
 use postern_policy::types::{PackageName, TargetPath, UnitName};
 use postern_proto::root::v1::{Parameter, ParameterKind};
@@ -17,7 +17,7 @@ pub struct Variable {
     pub name: String,
     /// Which values it may have.
     pub kind: Kind,
-    /// What a person is asked.
+    /// Question to the operator.
     pub question: String,
     /// Whether it may have several values.
     #[serde(default)]
@@ -70,7 +70,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What a value must be, for people.
+    /// Describes a valid value, for messages.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -164,7 +164,7 @@ impl Variable {
         wrong.map_or(Ok(()), |value| Err(format!("{value:?} is not {}", self.words())))
     }
 
-    /// What a value must be, for people.
+    /// Describes a valid value of this variable, for messages.
     #[must_use]
     pub fn words(&self) -> String {
         match self.kind {

@@ -132,10 +132,10 @@ impl Store {
         Ok(Self { path: path.to_owned(), directory, _lock: lock, group })
     }
 
-    /// Accepts a policy: all or nothing, also when the power goes. What was accepted before can still be restored.
+    /// Accepts a policy: all or nothing, also at a power loss. The previous policy can be restored.
     ///
     /// # Errors
-    /// Something could not be written; what was accepted before is untouched.
+    /// Something could not be written; the previous policy is untouched.
     pub fn write(
         &self,
         policy: &Compiled,

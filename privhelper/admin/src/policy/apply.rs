@@ -32,8 +32,8 @@ pub enum Format {
     Json,
 }
 
-/// The files of the policy, what was found in them by their text alone, and the compiled form if they say one. What the
-/// lint finds may still refuse it: see [`is_fine`].
+/// Reads and checks the policy's files: sources, findings, and the compiled form if there is one. Findings of the
+/// lint may still refuse it: see [`is_fine`].
 #[must_use]
 pub fn load(
     path: &Path,
@@ -67,7 +67,7 @@ pub fn load_edited(
 ) -> (Vec<Source>, Vec<Finding>, Option<Compiled>) {
     let mut findings = Findings::default();
     let read = files::read(path, owner, &mut findings);
-    // What is on the disk of a file that an edit replaces is no part of this policy.
+    // Findings about the old text of an edited file do not apply.
     findings
         .forget(&edits.iter().map(|edit| path.join(&edit.name).display().to_string()).collect::<Vec<_>>());
     let sources = edit::overlay(read, edits, path);

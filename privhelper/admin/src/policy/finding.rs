@@ -18,7 +18,7 @@ pub struct Finding {
     pub line: usize,
     /// Its column.
     pub column: usize,
-    /// How bad. What is accepted is a note.
+    /// Severity; an accepted risk is a note.
     pub severity: Severity,
     /// The id of its kind: stable.
     pub id: &'static str,

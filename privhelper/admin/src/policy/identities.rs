@@ -16,7 +16,7 @@ const AGENT: &str = "postern";
 const PROGRAMS: [&str; 6] =
     ["postern-audit", "postern-broker", "postern-files", "postern-gateway", "postern-probe", "postern-tool"];
 
-/// What a policy is checked for.
+/// Purpose of a check of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A review, perhaps on another host.

@@ -78,8 +78,8 @@ impl Compiled {
     }
 }
 
-/// Checks the policy that these files are. What is compiled holds the rules that have no error of their own: it is a
-/// policy only if no finding is an error.
+/// Checks the policy in these files. The compiled form has the rules without an error of their own; it is a policy
+/// only if no finding is an error.
 #[must_use]
 pub fn check(sources: &[Source], found: Findings, purpose: Purpose, host: &Host) -> (Vec<Finding>, Compiled) {
     let findings = RefCell::new(found);

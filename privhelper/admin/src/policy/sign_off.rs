@@ -45,7 +45,7 @@ pub struct SignOff {
     pub uid: u32,
     /// That user's name then.
     pub reviewer: String,
-    /// What the person wrote.
+    /// The reviewer's note.
     pub note: String,
 }
 

@@ -1,7 +1,7 @@
-//! `policy report`: what the agent can do on this host, for people who must answer for it.
+//! `policy report`: lists the agent's powers on this host, for people who must answer for it.
 //!
 //! One value ([`model::Report`]) is gathered from the policy, the log and the host, and rendered as text, Markdown,
-//! HTML or JSON. Whatever comes from the policy, the log or the host is escaped for the form that it goes into.
+//! HTML or JSON. Text from the policy, the log and the host is escaped for the output format.
 
 mod attention;
 mod build;

@@ -117,13 +117,13 @@ pub struct Summary {
 pub struct Overview {
     /// Its name.
     pub client: String,
-    /// Who it is on this host.
+    /// Its user or group on this host, with the members.
     pub who: String,
-    /// What it may do without asking.
+    /// Grants without approval.
     pub may: Vec<Line>,
-    /// What a person must approve.
+    /// Grants that a person must approve.
     pub asks: Vec<Line>,
-    /// What amounts to root.
+    /// Findings of root-equivalent grants.
     pub root: Vec<Line>,
 }
 

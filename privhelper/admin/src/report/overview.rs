@@ -32,7 +32,7 @@ fn of_client(client: &Client, report: &Report) -> Overview {
     };
     let found = report.findings.iter().filter(is_own).filter(|finding| rank(finding).is_some());
     let mut found = found.collect::<Vec<_>>();
-    // What is root alone before what needs another grant; otherwise in the policy's order.
+    // Grants that are root alone come before those that need another grant; otherwise in the policy's order.
     found.sort_by_key(|finding| rank(finding));
     let mut root = found.into_iter().map(of_finding).collect::<Vec<_>>();
     root.dedup();

@@ -6,7 +6,7 @@ use postern_policy::VerbId;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What requests asked of the limits of a rule.
+/// Bounds of a rule's limits that cover the recorded requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Limits {
     /// Lines of a unit's journal.

@@ -74,7 +74,7 @@ pub fn show(host: &Host, seen: Seen, io: &mut Io<'_>) -> io::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What the log says of refusals.
+/// Reads the refusals from the log.
 fn read(host: &Host, filter: &FilterArgs) -> Result<Seen, (Exit, String)> {
     let (filter, files) = filter.resolve(host)?;
     let mut seen = Seen::default();
@@ -148,7 +148,7 @@ fn refusal(policy: &Policy, element: &Element) -> Option<Code> {
     }
 }
 
-/// What `policy check` would find in the suggested rules beside the files.
+/// Runs `policy check` on the suggested rules together with the policy's files.
 fn findings(host: &Host, suggestion: &Suggestion) -> Vec<Finding> {
     let edit = Edit { name: format!("policy.d/{FILE}"), text: Some(suggestion.text()), keeps_old: false };
     let as_read = (Owner::Only(host.owner_uid), Purpose::Review);

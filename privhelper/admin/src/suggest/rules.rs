@@ -43,10 +43,10 @@ enum Selector {
 
 /// Client, kind of objects, the object's name, the verb, and the limits that requests must share.
 type Object = (String, Selector, String, VerbId, Limits);
-/// What objects of one rule have in common.
+/// Key of one suggested rule: client, selector, effect or not, verbs, limits.
 type Group = (String, Selector, bool, BTreeSet<VerbId>, Limits);
 
-/// The rules for these elements. What cannot be bounded is left out, and said in `notes`.
+/// Suggests rules for these elements. Elements that cannot be bounded are left out, and named in `notes`.
 pub fn of(wanted: &BTreeSet<Wanted>, policy: &root::Rules, notes: &mut BTreeSet<String>) -> Suggestion {
     let mut objects: BTreeMap<Object, Limits> = BTreeMap::new();
     for one in wanted {
@@ -172,7 +172,7 @@ impl Rule {
             Selector::Nothing => {}
         }
         self.limits.lines(&self.verbs).into_iter().for_each(&mut line);
-        // What changes the host, or shows what a file holds, is shown to a person each time.
+        // Changes, and reads of content, ask a person each time.
         let is_plain = self.verbs.iter().all(|verb| matches!(verb, VerbId::UnitStatus | VerbId::PackageShow));
         let decision = if is_plain && self.limits.journal_lines == 0 { "allow" } else { "ask" };
         line(format!("decision = \"{decision}\""));

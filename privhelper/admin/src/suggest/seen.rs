@@ -19,7 +19,7 @@ pub struct Wanted {
     pub client: String,
     /// The verb and its object.
     pub element: Element,
-    /// What the request asked of its limits.
+    /// Limits that the request needs.
     pub limits: Limits,
 }
 
@@ -99,7 +99,7 @@ impl Seen {
         }
     }
 
-    /// What was refused for lack of a rule and by nobody, and how many records it is.
+    /// Returns the elements refused for lack of a rule and denied by nobody, and the number of their records.
     #[must_use]
     pub fn refused(self) -> (BTreeSet<Wanted>, u64) {
         let Self { mut wanted, records, denied, .. } = self;

@@ -1,4 +1,4 @@
-//! What is accepted is what the helper's programs load, all or nothing, and recorded before.
+//! The accepted policy is the one that the helper's programs load; acceptance is atomic and recorded before.
 
 use crate::support::{GOOD, SITE, TestHost, agent, end, event};
 use postern_admin::io::Exit;

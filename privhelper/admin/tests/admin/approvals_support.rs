@@ -93,7 +93,7 @@ pub fn claim(approval: &Approval) -> root::Claim {
     }
 }
 
-/// What is agreed to by whoever agrees that this text is written.
+/// Returns the approval digest of an order that writes this text.
 pub fn digest(text: &[u8]) -> [u8; 32] {
     let order = order(&approval(""), text);
     link::approval_digest("6b2f8a0e-0000-4000-8000-000000000000", &[7; 32], &order)
@@ -104,7 +104,7 @@ pub fn id(start: &str) -> String {
     format!("{start:0<32}")
 }
 
-/// What waits, each with the text that it writes; tests may change it between two calls.
+/// A fake recorder's pending requests, each with the text that it writes; tests may change it between two calls.
 #[derive(Clone, Default)]
 pub struct Desk(Arc<Mutex<Vec<Waiting>>>);
 
@@ -132,7 +132,7 @@ impl Desk {
         host.answering(move |method, body| desk.answer(method, body))
     }
 
-    /// What the helper answers to this call.
+    /// Returns the fake's frames for a call.
     pub fn answer(&self, method: &str, body: &[u8]) -> Vec<Vec<u8>> {
         let waiting = self.0.lock().unwrap();
         match method {

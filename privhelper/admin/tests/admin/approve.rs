@@ -1,4 +1,4 @@
-//! What a person or a script agrees to is what the recorder is told, and nothing else is.
+//! An approval names exactly the order that was shown, to a person or to a script.
 
 use crate::approvals_support::{
     Desk, Typist, approval, approve, boot_id, claim, decisions, digest, expect, hex, id, order, sha256,

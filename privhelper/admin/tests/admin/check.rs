@@ -29,7 +29,7 @@ fn policy(kind: &str, line: &str) -> String {
     format!("{head}justification = \"test\"\n\n{line}\n{decision}{needs}\n{NAMED}")
 }
 
-/// What the lines name.
+/// Source and commands that the vectors refer to.
 const NAMED: &str = r#"
 [[source]]
 name = "debian"
@@ -427,7 +427,7 @@ fn refuses_writing_outside_the_harmless_directories_unless_it_is_accepted() {
             }
         }
     }
-    // Who only looks may look anywhere that is not protected.
+    // Reading is allowed in any directory that is not protected.
     assert_eq!(TestHost::new(&policy("read", "")).run(&["policy", "check"]).exit, Exit::Done);
 }
 

@@ -16,7 +16,7 @@ fn compare(old: &str, new: &str, flags: &[&str]) -> Ran {
     host.run(&[&["policy", "diff", old.to_str().unwrap()], flags].concat())
 }
 
-/// What is told of [`GOOD`] with these rules before and after.
+/// Returns the output of a comparison of [`GOOD`] with these rules before and after.
 fn told(old: &str, new: &str) -> String {
     let ran = compare(&format!("{GOOD}{old}"), &format!("{GOOD}{new}"), &[]);
     assert_eq!(ran.exit, Exit::Done, "{}{}", ran.out, ran.err);
@@ -37,7 +37,7 @@ fn effects(old: &str, new: &str) -> Vec<String> {
 
 fn rule(id: &str, lines: &str) -> String {
     let decision = if lines.contains("decision") { "" } else { "decision = \"allow\"\n" };
-    // What these grant is the lint's business and not this one's.
+    // The lint judges risk; the comparison does not.
     let is_deny = lines.contains("\"deny\"");
     let accepted = if is_deny { "" } else { "\naccept_risk = { \"*\" = \"x\" }" };
     format!(
@@ -130,7 +130,7 @@ fn a_rule_that_moves_or_gets_another_id_changes_no_effect() {
     assert!(told.ends_with("no change in effect: only the text differs\n"), "{told}");
     let comment = format!("# why\n{}", one.replace("\"x\"", "\"another reason\""));
     assert_eq!(self::told(&one, &comment), "no change: both policies are the same\n");
-    // What one pattern covers already is no new grant.
+    // A pattern within another one grants nothing new.
     let wider = units("one", "", "\"a*.service\", \"ab.service\", \"a*b*.service\"");
     assert_eq!(effects(&one, &wider), ["no change in effect: only the text differs"]);
 }

@@ -165,7 +165,7 @@ fn words(letters: &str, longest: usize) -> Vec<String> {
     all.split_off(1)
 }
 
-/// What the helper says, written again from its functions alone.
+/// The helper's decision, as an independent implementation from the policy crate's public functions.
 fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
     let object = match (&request.plan, &request.object) {
         (Plan::Journal { lines }, Object::Unit { name, .. }) => {
@@ -439,10 +439,10 @@ fn report(old: &root::Rules, new: &root::Rules) -> Report {
 /// The kinds of change of one peer's requests: the verb and what is said before and after.
 type Kinds = BTreeSet<(VerbId, Verdict, Verdict)>;
 
-/// What trying every request of one peer finds.
+/// Tries every request of one peer and returns the differences.
 fn every(old: &Policy, new: &Policy, peer: Peer) -> Kinds {
     let mut kinds = Kinds::new();
-    // What no rule of either speaks of is refused by both.
+    // Both policies refuse a verb that no rule names.
     let is_spoken_of =
         |verb| [old, new].iter().any(|policy| policy.rules().iter().any(|rule| rule.verbs.contains(&verb)));
     for request in REQUESTS.iter().filter(|request| is_spoken_of(request.verb)) {
@@ -454,7 +454,7 @@ fn every(old: &Policy, new: &Policy, peer: Peer) -> Kinds {
     kinds
 }
 
-/// What the difference says of someone who is all of these.
+/// Returns the reported differences for a peer with all these identities.
 fn told(report: &Report, is: &[&str]) -> Kinds {
     let concerns = |effect: &&Effect| effect.who.iter().all(|who: &Identity| is.contains(&&*who.to_string()));
     let concerning = report.effects.iter().filter(concerns);
@@ -484,7 +484,7 @@ proptest! {
                 prop_assert!(told.contains(kind), "{kind:?} of {is:?} is not told: {:#?}", report.effects);
             }
         }
-        // Whoever it is about: as that one the example is decided as it is told.
+        // Each example has the reported decisions for the identity that it is reported for.
         for effect in &report.effects {
             let who = effect.who.iter().map(ToString::to_string).collect::<Vec<_>>();
             let Some((peer, _)) = PEERS.iter().find(|(_, is)| **is == *who || (who == ["user a"] && is[0] == "user a")) else {

@@ -50,7 +50,7 @@ fn program(path: &Path, output: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What `systemctl show` says of units that are as they should be.
+/// Returns the output of `systemctl show` for units without a fault.
 fn units() -> String {
     let sockets = SOCKETS.map(|path| {
         let name = path.trim_start_matches("internal/");

@@ -1,4 +1,4 @@
-//! What `policy apply` writes for PID 1: units of commands and validators, and the mounts of postern-files.
+//! `policy apply` generates units for PID 1: services of commands and validators, and the mounts of postern-files.
 
 use crate::support::{GOOD, SITE, TestHost};
 use postern_admin::enforce::{command, merged, units, validator};
@@ -223,7 +223,7 @@ fn mounts_are_the_directories_in_which_rules_change_files() {
     assert!(!drop_in(&host).contains("ReadWritePaths"));
 }
 
-/// What is done to a directory, and what is said of it.
+/// A change of a directory, and the words of the warning.
 type Case<'a> = (&'a dyn Fn(&Path), &'a str);
 
 #[test]

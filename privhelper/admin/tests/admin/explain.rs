@@ -281,7 +281,7 @@ fn names_the_policy_that_was_used() {
     let host = TestHost::new(&format!("{GOOD}{SITE}"));
     let ran = explain(&host, "unit.status nginx");
     assert!(ran.out.contains("no policy was accepted yet: these files have no effect"), "{}", ran.out);
-    // What was accepted counts, not what the files say now.
+    // The accepted policy decides, also after its files were edited.
     host.run(&["policy", "apply", "--yes"]);
     host.write("policy.toml", GOOD.replace("*.service", "*.timer"));
     let ran = explain(&host, "unit.status nginx");

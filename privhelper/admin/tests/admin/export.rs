@@ -1,4 +1,4 @@
-//! What other systems are given, character for character.
+//! `audit export`: exact lines of each format.
 
 use crate::log::Log;
 use crate::support::TestHost;

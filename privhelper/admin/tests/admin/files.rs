@@ -1,4 +1,4 @@
-//! Whose files are taken: checked on what was opened.
+//! Owner and mode of the policy's files, checked on the open descriptor.
 
 use crate::support::{GOOD, SITE, TestHost};
 use postern_admin::io::Exit;

@@ -1,4 +1,4 @@
-//! What is shown of each kind of order, from the order's own bytes.
+//! The plan shown for each kind of order is computed from the order's own bytes.
 
 use crate::approvals_support::{approval, boot_id, claim, id, sha256};
 use crate::support::{GOOD, TestHost, end, event};

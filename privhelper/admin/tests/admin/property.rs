@@ -1,4 +1,4 @@
-//! Whatever is done to a log at random, it is found; where a file alone cannot show it, that is said.
+//! Every random alteration of a log is found, or reported as not provable from the file alone.
 
 use crate::log::{KEY, Log, lines, sample, sealed};
 use crate::support::TestHost;
@@ -17,7 +17,7 @@ impl Random {
     }
 }
 
-/// What was done, and the kinds that it may be told as; none if any will do.
+/// An altered log, and the kinds of fault that may be reported for it; empty if any may.
 struct Altered {
     bytes: Vec<u8>,
     what: String,

@@ -5,7 +5,7 @@ use postern_admin::io::Exit;
 
 /// A rule of these lines.
 fn rule(id: &str, decision: &str, lines: &str) -> String {
-    // What these grant is the lint's business and not this one's.
+    // The lint judges risk; these tests do not.
     let accepted = if decision == "deny" { "" } else { "\naccept_risk = { \"*\" = \"x\" }" };
     let client = if lines.contains("client") { "" } else { "client = \"agent\"" };
     format!(

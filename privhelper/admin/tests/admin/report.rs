@@ -94,7 +94,7 @@ fn reports_numbers_people_and_status_of_the_policy() {
         "auditors": [],
     });
     assert_eq!(data["people"], people);
-    // Whose primary group it is, a group does not list.
+    // group(5) does not list a user by primary group.
     assert_eq!(data["clients"][1]["who"], "group web: postern (990), bob (1001)");
     assert_eq!(
         data["attention"][0]["words"].as_str().unwrap().split(':').next().unwrap(),

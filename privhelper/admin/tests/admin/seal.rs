@@ -102,7 +102,8 @@ fn a_later_key_proves_the_later_epochs() {
     assert_eq!(host.run(&["audit", "verify", "--key", path.to_str().unwrap()]).exit, Exit::Usage);
 }
 
-/// What an attacker writes who took root behind record `keys_of`, with the keys that he found then, from record `from` on.
+/// Forges a log from record `from` on, as an attacker who became root after record `keys_of`, with the keys found
+/// then.
 fn rewritten(keys_of: usize, from: usize) -> Log {
     let mut log = Log::new();
     log.boot(0, true).boot(1, true);
@@ -124,7 +125,7 @@ fn rewritten(keys_of: usize, from: usize) -> Log {
 
 #[test]
 fn a_later_key_cannot_forge_earlier_records() {
-    // Root was lost at record 11. What follows is the attacker's; what was before is not.
+    // Root was lost at record 11: later records are the attacker's, earlier ones cannot be forged.
     let forged = rewritten(10, 9);
     assert_eq!(bad(&forged.bytes, &[]).0, "", "hashes alone show nothing");
     let (kind, reason) = bad(&forged.bytes, &["--key", "KEY"]);

@@ -5,7 +5,7 @@ use crate::support::TestHost;
 use postern_admin::io::Exit;
 use std::fs;
 
-/// What a hostile author of a justification would try, on a page, in a table and on a terminal. As TOML.
+/// Injection attempts in a justification, for HTML, Markdown tables and terminals. As TOML.
 pub const HOSTILE: &str = "<script>alert(1)</script> \\\"quoted\\\" 'n' & \\u202Eturned\\u0007 | `code` [x](http://e.invalid/) <img src=http://e.invalid/x>\\nrule forged allow";
 
 /// The policy, with files of its own for drop-ins.

@@ -52,7 +52,7 @@ pub struct TestHost {
     _directory: TempDir,
 }
 
-/// What a command printed and how it ended.
+/// Output and exit status of a command.
 #[derive(Debug)]
 pub struct Ran {
     pub exit: Exit,

@@ -1,4 +1,4 @@
-//! What is kept elsewhere shows what a file alone cannot: that its end was cut off, or that it was written anew.
+//! `audit verify --tip`: a record kept elsewhere shows a truncated or rewritten log, which the file alone cannot.
 
 use crate::log::{Log, lines, sample};
 use crate::support::TestHost;

@@ -220,7 +220,7 @@ fn reads_compressed_files() {
     let ran = host.run(&["audit", "verify"]);
     assert!(ran.out.starts_with("valid: 10 records (1 to 10) in 4 files"), "{}{}", ran.out, ran.err);
     assert_eq!(host.run(&["audit", "show", "--json"]).out.lines().count(), 10);
-    // What is half there is no log.
+    // A truncated compressed file is not read as a log.
     let packed = zstd(&all[3..7].concat());
     put("audit-000000000004.jsonl.zst", &packed[..packed.len() - 5]);
     assert_eq!(host.run(&["audit", "verify"]).exit, Exit::Failed);

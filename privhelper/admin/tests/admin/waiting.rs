@@ -1,4 +1,4 @@
-//! What waits, and what would be agreed to, for people and for scripts.
+//! `pending` and `show`, as text and as JSON.
 
 use crate::approvals_support::{Desk, PLAIN, approval, digest, expect, hex, id, run, sha256};
 use crate::support::{GOOD, TestHost, end};

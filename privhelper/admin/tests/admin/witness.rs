@@ -172,7 +172,7 @@ fn reports_an_effect_without_a_line_and_a_line_of_another_order() {
         "{wrong:?}"
     );
     assert!(wrong[1].as_str().unwrap().contains("record 4 is of an effect without a line"), "{wrong:?}");
-    // What began before the journal does cannot be in it.
+    // Records from before the journal's first entry cannot be in it.
     let late = 4_000_000_000_000_000;
     journal(&mut host, &[line(3, late)]);
     assert_eq!(verify(&host, &sample(), &["--journal"]).0.exit, Exit::Done);

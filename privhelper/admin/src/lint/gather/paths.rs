@@ -34,8 +34,8 @@ const LINKED: [&str; 4] = ["/etc", "/usr/local", "/opt", "/root"];
 const WALK_MAX: usize = 50_000;
 const DEPTH_MAX: usize = 6;
 
-/// Paths of the table, and directories of the rules, that are links or lead through one. What leads to another place
-/// of the table, or to packages' files, is left out: no rule writes there unseen.
+/// Paths of the table, and directories of the rules, that are links or lead through one. Other links are left out
+/// if they lead to packages' files or into a tree of the table, which is checked by that name.
 pub fn links(rules: &root::Rules) -> Vec<Link> {
     let mut starts: BTreeSet<PathBuf> = BTreeSet::new();
     for entry in table::writes().flat_map(|row| row.paths) {

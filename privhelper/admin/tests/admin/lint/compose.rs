@@ -136,7 +136,7 @@ fn reports_units_that_a_timer_or_the_boot_starts() {
     "enabled".clone_into(&mut enabled.enabled);
     let found = composed(rules(), &host(vec![enabled.clone()]));
     assert!(found[0].message.contains("it starts at boot"), "{}", found[0].message);
-    // What a service reads by habit is its configuration: it counts when something makes it read again.
+    // A default configuration path of a service counts only together with a reload.
     let habit = || vec![writes("w", "/etc/app", "*")];
     assert!(composed(habit(), &host(vec![enabled.clone()])).is_empty());
     let with_reload = [habit(), vec![units("u", "unit.reload", "app.service")]].concat();
@@ -268,7 +268,7 @@ fn reports_a_client_that_can_write_postern_files_or_reach_a_control_socket() {
     assert_eq!(with(policy, "file", 990, 0, "0440"), ["agent-can-write-postern"]);
     assert_eq!(with(policy, "file", 0, 7, "0660"), ["agent-can-write-postern"]);
     assert_eq!(with(policy, "file", 0, 0, "0666"), ["agent-can-write-postern"]);
-    // Who may write the directory replaces the file.
+    // A writer of the directory can replace the file.
     assert_eq!(with("/etc", "directory", 0, 7, "0775"), ["agent-can-write-postern"]);
     assert!(with("/srv", "directory", 990, 0, "0755").is_empty());
     assert_eq!(with("/run/docker.sock", "socket", 0, 7, "0660"), ["agent-reaches-control-socket"]);

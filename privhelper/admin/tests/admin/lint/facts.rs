@@ -1,4 +1,4 @@
-//! What programs of the host print, and what is made of it.
+//! Parses the output of the host's programs: sudoers, systemctl, apt-config.
 
 use super::{policy, units};
 use crate::support::{GOOD, TestHost};

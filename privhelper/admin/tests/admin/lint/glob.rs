@@ -1,4 +1,4 @@
-//! What two patterns have in common, against all texts that there are of a small alphabet.
+//! Intersection of two patterns, compared with every text of a small alphabet.
 
 use postern_admin::lint::glob::{Star, both, both_files, meet};
 use postern_admin::lint::reach::reaches;

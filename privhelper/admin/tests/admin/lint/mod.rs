@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the lint finds in these rules, without files and by these facts.
+/// Runs the lint on rules alone, with these facts.
 fn lint(rules: &root::Rules, facts: Option<&Facts>) -> Vec<LintFinding> {
     let position = |line| root::Position { file: "policy.toml".to_owned(), line };
     let positions: Vec<_> = (1..=100).map(position).collect();
@@ -64,7 +64,7 @@ fn policies(kind: &str) -> Vec<(PathBuf, String)> {
     policies
 }
 
-/// What the lint finds in a policy, without the warnings of reading it.
+/// Returns the lint's findings in a policy, without the policy's own warnings.
 fn findings(policy: &str) -> Vec<Value> {
     let ran = TestHost::new(policy).run(&["policy", "check", "--json"]);
     let result: Value = serde_json::from_str(&ran.out).unwrap();

@@ -175,7 +175,7 @@ fn nothing_that_amounts_to_root_is_allowed_without_a_person() {
                 seen.extend(known);
             }
         }
-        // What is known to become root through a service's configuration asks as well, whatever its class.
+        // A rule that writes a service's configuration in /etc without `lines` asks, whatever its class.
         for rule in compiled.rules.rules.iter().filter(|rule| rule.decision() == Decision::Allow) {
             let writes = rule.verbs.iter().any(|verb| verb == "file.write" || verb == "file.patch");
             let is_outside = rule.directories.iter().any(|place| place.starts_with("/etc/"));

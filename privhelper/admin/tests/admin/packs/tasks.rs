@@ -151,7 +151,7 @@ fn host(name: &str, packs: &BTreeMap<String, BTreeMap<String, Words>>) -> TestHo
     host
 }
 
-/// What the helper decides of a request: `allow`, `ask`, `refuse`, or `invalid` where it is no request.
+/// Returns the helper's decision on a request: `allow`, `ask`, `refuse`, or `invalid` where it is no request.
 fn decide(host: &TestHost, (words, content): &Request) -> &'static str {
     let policy = host.host.etc.to_string_lossy().into_owned();
     let mut argv = vec!["policy", "explain", "--policy", &policy];

@@ -1,4 +1,4 @@
-//! A real browser without a window. Whatever it does, nothing leaves this machine: no name resolves.
+//! Headless Chromium without network: no host name resolves.
 
 use nix::unistd::geteuid;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// What each run is given besides what it is asked.
+/// Flags of every run.
 const FLAGS: [&str; 6] = [
     "--headless=new",
     "--disable-gpu",
@@ -55,7 +55,7 @@ impl Browser {
         dom
     }
 
-    /// What the page asked for, as the browser's own network log says.
+    /// Returns the URLs that the page requested, from the browser's network log.
     pub fn requests(&self, page: &str) -> Vec<String> {
         let log = self.directory.path().join("net.json");
         self.open(page, &["--dump-dom".to_owned(), format!("--log-net-log={}", log.display())]);
@@ -63,7 +63,7 @@ impl Browser {
         let start = log["constants"]["logEventTypes"]["URL_REQUEST_START_JOB"].clone();
         let events = log["events"].as_array().unwrap();
         assert!(start.is_u64() && !events.is_empty());
-        // What the browser does of its own accord has no origin; the end of a request says no URL.
+        // The browser's own requests have no origin, and the event at a request's end has no URL.
         let of_page =
             |event: &&Value| event["type"] == start && event["params"]["initiator"] != "not an origin";
         let urls = events.iter().filter(of_page).filter_map(|event| event["params"]["url"].as_str());
@@ -89,7 +89,7 @@ impl Browser {
         fs::read(to).unwrap()
     }
 
-    /// What a script finds in the page, shown `width` pixels wide in a frame. `of` is an expression of `d`, the document.
+    /// Evaluates `of`, an expression of the document `d`, with the page in a frame `width` pixels wide.
     pub fn measure(&self, page: &str, width: u32, scheme: Scheme, of: &str) -> Value {
         let text = page.replace('&', "&amp;").replace('"', "&quot;");
         let frame = format!(
@@ -108,7 +108,7 @@ impl Browser {
     }
 }
 
-/// What the reader's system prefers.
+/// Value of `prefers-color-scheme`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
     Light,
