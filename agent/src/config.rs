@@ -20,14 +20,14 @@ use tables::{Http, Limits, Log, Model, Retry, Table, Tools, Webhook};
 use toml::Spanned;
 use values::{Provider, SecretRef, Span};
 
-/// What the agent goes by.
+/// The agent's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Config {
-    /// Who makes the steps of a task.
+    /// Provider and endpoint of the model.
     pub model: Model,
-    /// What is done when a model's endpoint fails for the moment.
+    /// Retries when a model's endpoint fails temporarily.
     pub retry: Retry,
-    /// What ends a task.
+    /// Limits of a task.
     pub limits: Limits,
     /// The service beyond its socket.
     pub http: Http,

@@ -1,5 +1,5 @@
-//! The last words of a task are a model's, and are looked at like any output: what looks like a call was not
-//! made, and what would be dangerous to type is marked as such.
+//! Marks quoted tool calls and dangerous commands in the model's final text: such a call was not run, and such a
+//! command should not be typed.
 
 use crate::shell_policy::{Level, Rules};
 use regex::Regex;
@@ -17,7 +17,7 @@ static COMMANDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static CALLS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"\{\s*["'](?:tool|name|function|arguments|args)["']\s*:\s*[^\n]*"#).ok());
 
-/// What stands in front of a call that was not made.
+/// Prefix of a quoted call, which was not run.
 const NO_CALL: &str = "[quoted, not run] ";
 
 /// A text in which quoted calls and dangerous suggestions are marked, and how many are.

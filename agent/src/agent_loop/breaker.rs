@@ -16,7 +16,7 @@ pub struct Breaker {
     pub form: Form,
 }
 
-/// What comes after a reply that is no call.
+/// Action after a reply that is no call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The model is told this, and asked again.

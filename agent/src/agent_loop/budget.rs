@@ -5,8 +5,8 @@ use crate::llm::conversation::Usage;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
-/// What a task has cost so far, and how much it may. A clone counts on the same account: what a command's programs
-/// ask for is on the task's.
+/// Limits of a task and its usage so far. Clones share one account: requests of a command's programs count for the
+/// task.
 #[derive(Clone, Debug)]
 pub struct Budget {
     limits: Arc<Limits>,
@@ -84,7 +84,7 @@ impl Budget {
     /// Begins a step.
     ///
     /// # Errors
-    /// What is used up.
+    /// The limit that is used up.
     pub fn step(&mut self) -> Result<(), String> {
         self.cost()?;
         self.run_goes_on()?;
@@ -95,7 +95,7 @@ impl Budget {
     /// Whether the model may be asked once more.
     ///
     /// # Errors
-    /// What is used up.
+    /// The limit that is used up: time or tokens.
     pub fn cost(&self) -> Result<(), String> {
         let Limits { tokens, time, .. } = &*self.limits;
         if Instant::now() >= self.deadline() {
@@ -110,7 +110,7 @@ impl Budget {
     /// Begins a change.
     ///
     /// # Errors
-    /// What is used up.
+    /// The limit of changes is used up.
     pub fn change(&mut self) -> Result<(), String> {
         let mut spent = self.account();
         if spent.changes >= self.limits.changes {

@@ -54,25 +54,25 @@ impl Log {
         }
     }
 
-    /// What failed and did not go well later, the oldest first.
+    /// Returns failed calls that did not succeed later, the oldest first.
     #[must_use]
     pub fn failed(&self) -> Vec<String> {
         self.failed.iter().map(|(_, line)| line.clone()).collect()
     }
 
-    /// What went well, in the words with which a failure of it begins.
+    /// Returns successful calls, in the words that a failure of the same call begins with.
     #[must_use]
     pub fn well(&self) -> &BTreeSet<String> {
         &self.well
     }
 
-    /// What changed something.
+    /// Returns the calls that changed something.
     #[must_use]
     pub fn changed(&self) -> &[String] {
         &self.changed
     }
 
-    /// What the calls that went well were about.
+    /// Returns the names in the arguments of successful calls.
     #[must_use]
     pub fn known(&self) -> &Known {
         &self.known

@@ -102,7 +102,7 @@ const STATES: &[&str] = &[
     "configured",
 ];
 
-/// What calls that went well were about.
+/// Names in the arguments of successful calls.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     changed: BTreeSet<String>,
@@ -155,7 +155,7 @@ pub fn names_of(args: &Value) -> BTreeSet<String> {
 
 fn collect(key: &str, value: &Value, names: &mut BTreeSet<String>) {
     match value {
-        // What a file is to hold says nothing of what was touched.
+        // Names in a file's new content were not touched.
         Value::String(_) if key == "content" => {}
         Value::String(diff) if key == "diff" => {
             let heads =

@@ -28,7 +28,7 @@ use std::sync::LazyLock;
 /// The most checks that a model may name as proof.
 const VERIFY_LIMIT: usize = 10;
 
-/// What carries out the calls of a task.
+/// Runs the tool calls of a task.
 pub trait ToolExecutor {
     /// Carries out one call, which is not `finish`.
     fn run(&mut self, call: &Call) -> impl Future<Output = ToolResult> + Send;
@@ -79,7 +79,7 @@ pub enum End {
     Unproven(String),
     /// The model could not be asked, or did not answer in the form asked for, or went in circles.
     Failed(String),
-    /// What it may cost is used up.
+    /// A limit is used up.
     OutOfBudget(String),
     /// The person ended it.
     Cancelled,
@@ -96,7 +96,7 @@ pub struct Dialogue<'t> {
     budget: Budget,
     usage: Usage,
     secrets: &'t Secrets,
-    /// What the model named as proof and was not so: it must be, whatever it names next time.
+    /// State that the last `finish` claimed and a check disproved; the next `finish` is checked for it again.
     doubted: Option<Expected>,
     words: String,
     past: History,
@@ -104,7 +104,7 @@ pub struct Dialogue<'t> {
     is_kept: bool,
     log: Log,
     stage: Stage,
-    /// What the last checkpoint says remains.
+    /// Remaining work, from the last checkpoint.
     remaining: Option<String>,
     /// The last run brought nothing new.
     is_stalled: bool,
@@ -122,7 +122,7 @@ enum Unanswered {
     TooLong(Failure),
 }
 
-/// What is expected of the model.
+/// Kind of reply that is due from the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// To go on with the task.
@@ -187,19 +187,19 @@ impl<'t> Dialogue<'t> {
         Self { past, ..self }
     }
 
-    /// What its calls came to.
+    /// Returns the log of its calls.
     #[must_use]
     pub fn log(&self) -> &Log {
         &self.log
     }
 
-    /// What the last checkpoint says remains.
+    /// Returns the remaining work, from the last checkpoint.
     #[must_use]
     pub fn remaining(&self) -> Option<&str> {
         self.remaining.as_deref()
     }
 
-    /// What it may cost, to be shared with what carries its calls out.
+    /// Returns the budget, to be shared with the tool executor.
     #[must_use]
     pub fn budget(&self) -> Budget {
         self.budget.clone()
@@ -566,7 +566,7 @@ fn sum(one: Usage, other: Usage) -> Usage {
     }
 }
 
-/// What is told of a call of which the log does not say what came of it.
+/// Returns the result of a call that was begun and has no result in the log.
 fn lost() -> ToolResult {
     let error =
         "the agent was stopped during this call: what came of it is not known; look before you repeat it";

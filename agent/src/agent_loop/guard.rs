@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 /// The same failure so often is enough.
 const SAME_LIMIT: u32 = 2;
 
-/// What failed since the last change.
+/// Failures since the last change.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
     /// How often each call failed with each result.
     failures: BTreeMap<String, BTreeMap<String, u32>>,
 }
 
-/// What came of a call.
+/// Outcome of a call, for the loop guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<'r> {
     /// It changed something: what failed before may work now.

@@ -1,8 +1,7 @@
 //! The stored history of a dialogue, so that it continues where an earlier process was stopped.
 //!
-//! A dialogue is taken up by going through it again: replies and results come from what is kept, and all that
-//! is counted or remembered of them is counted and remembered again. Nothing is asked and nothing run until
-//! what is kept is used up.
+//! A dialogue is resumed by replaying it: replies and results come from the store, and counters and logs are built
+//! up again. No model is asked and no tool is run until the history is used up.
 
 use super::tool_result::ToolResult;
 use crate::llm::conversation::Reply;
@@ -15,13 +14,13 @@ use std::collections::VecDeque;
 pub enum HistoryEntry {
     /// The model's reply.
     Reply(Reply),
-    /// What came of a call of it, as the model is told.
+    /// Result of a call in that reply, as sent to the model.
     Result(ToolResult),
     /// It was too long for the model, which is asked where it stands.
     Compacted,
 }
 
-/// What an earlier process kept, the oldest first.
+/// Stored entries of an earlier process, the oldest first.
 #[derive(Debug, Default)]
 pub struct History(VecDeque<HistoryEntry>);
 
@@ -51,7 +50,7 @@ impl History {
     pub fn reply(&mut self) -> Option<Reply> {
         match self.0.pop_front() {
             Some(HistoryEntry::Reply(reply)) => Some(reply),
-            // The log is of a program that read replies differently. What it says after this is not of this dialogue.
+            // Another version of the program wrote this history; the rest of it does not fit this dialogue.
             Some(HistoryEntry::Result(_) | HistoryEntry::Compacted) => {
                 self.0.clear();
                 None
@@ -66,7 +65,7 @@ impl History {
         self.0.front().map(|said| matches!(said, HistoryEntry::Result(_)))
     }
 
-    /// What came of the call that stands here. `None` if it was not run, `Some(None)` if the log does not say.
+    /// Takes the result of the next call. `None` if it was not run, `Some(None)` if the log has no result.
     pub fn done(&mut self) -> Option<Option<ToolResult>> {
         match self.0.front() {
             None => None,

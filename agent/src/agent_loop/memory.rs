@@ -11,10 +11,10 @@ use std::fmt::Write;
 /// Earlier tasks that are remembered, and failed approaches.
 const EARLIER: usize = 8;
 const FAILED: usize = 20;
-/// What is kept of a person's or a model's words.
+/// Characters remembered of a person's or a model's text.
 const WORDS: usize = 2000;
 
-/// What a model is asked at the end of a run.
+/// Request for a checkpoint at the end of a run.
 pub const ASK: &str = "[System: the steps of this run are used up. Call the tool checkpoint now, once and nothing \
     else: what is done as far as results prove it, what remains, what failed. No other tool is run.]";
 
@@ -23,13 +23,13 @@ pub const ASK_FOR_ROOM: &str = "[System: this conversation has grown too long, a
     tool checkpoint now, once and nothing else: what is done as far as results prove it, what remains, what failed. No \
     other tool is run.]";
 
-/// What later tasks of a conversation know of the earlier ones.
+/// Memory of a conversation: its earlier tasks, for later ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
     /// The oldest first.
     pub earlier: Vec<Earlier>,
-    /// What was tried and failed, from the log.
+    /// Failed calls, from the log.
     pub failed_approaches: Vec<String>,
     /// The digest of the policy at that time; empty where it is not known.
     pub policy: String,
@@ -45,16 +45,16 @@ pub struct Earlier {
     pub status: String,
     /// Its one line.
     pub summary: String,
-    /// What it changed, from the log.
+    /// Its changes, from the log.
     pub changes: Vec<String>,
-    /// What its last checkpoint says remains.
+    /// Remaining work, from its last checkpoint.
     pub remaining: String,
 }
 
 impl Memory {
     /// Adds a task that has ended, with what failed in it and what went well.
     pub fn add(&mut self, earlier: Earlier, failed: Vec<String>, well: &BTreeSet<String>) {
-        // What works by now is not exhausted.
+        // A call that works by now is no failed approach.
         self.failed_approaches.retain(|known| {
             let is_of =
                 |call: &String| known.strip_prefix(call.as_str()).is_some_and(|rest| rest.starts_with(": "));
@@ -185,7 +185,7 @@ pub fn next_run(words: &str, run: Option<(u32, u32)>, checkpoint: &Checkpoint, l
     redact::text(text.trim_end()).0
 }
 
-/// What failed, as a model is told of it.
+/// Formats failures for the model.
 fn failures(head: &str, failed: &[String]) -> String {
     if failed.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! Results as a model is shown them: of limited length each, and all of one request together.
+//! Limits results in the model's context: each one, and all of one request together.
 
 use super::tool_result::{CallOutcome, ToolResult};
 use crate::inspect::UNREAD;
@@ -7,14 +7,14 @@ use crate::llm::tools::{REQUEST_OUTPUT, Time};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// What all results of a request are brought down to once they are too many: seldom, so that what an endpoint
-/// has cached of a dialogue stays good for some turns.
+/// Size to which all results of a request are cut once they exceed [`REQUEST_OUTPUT`]: well below it, so that the
+/// cut is rare and the endpoint's prompt cache stays valid for some turns.
 const FITTED: usize = REQUEST_OUTPUT / 3 * 2;
 
 /// How much later a call is ended than it should have ended itself, with what it has.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What comes of a call within the time of its tool.
+/// Runs a call within the time limit of its tool.
 pub async fn within(time: Time, run: impl Future<Output = ToolResult>) -> ToolResult {
     let Time::Within(limit) = time else { return run.await };
     let timed_out = || json!({ "status": "timeout", "error": "timeout: it took too long", "unread": UNREAD });

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What came of a call that was run.
+/// Result of a call that was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// What the model is told, as an object.
+    /// JSON object sent to the model.
     pub content: Value,
     /// How it went.
     pub outcome: CallOutcome,

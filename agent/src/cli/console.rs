@@ -48,7 +48,7 @@ impl Console {
     /// A result, bytes as they are.
     pub fn raw(&mut self, bytes: &[u8]) {
         let written = self.out.write_all(bytes).and_then(|()| self.out.flush());
-        // Whoever closed the pipe has read enough.
+        // EPIPE: the reader has seen enough.
         self.is_broken |= written.is_err_and(|e| e.kind() != std::io::ErrorKind::BrokenPipe);
     }
 

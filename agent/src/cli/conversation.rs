@@ -38,7 +38,7 @@ Ctrl-C ends the task that runs; what has begun is not undone.
 
 type Line = Editor<(), FileHistory>;
 
-/// What a line asks for.
+/// A line of the prompt, parsed.
 enum Input<'l> {
     Nothing,
     Task(&'l str),

@@ -64,7 +64,7 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
         Ok(cli) => cli,
         Err(error) => return usage(&error, console),
     };
-    // Who names the request asks it again with the same bytes: its trace is the id itself.
+    // With a request id given by the person the trace is that id: a repeated request must have the same bytes.
     let named = cli.global.request_id.as_deref().and_then(Trace::of_request);
     let trace = named.unwrap_or_default();
     let mut session = Session { host, console, global: cli.global, conversation: None };

@@ -56,7 +56,7 @@ impl Session<'_> {
         if files.is_empty() { Err("no file of the diff is left".to_owned()) } else { Ok(files) }
     }
 
-    /// What the files shall hold. Every hunk that does not fit is told, not only the first.
+    /// Applies the hunks to the current files. All conflicts are reported, not only the first.
     async fn resolved(&mut self, files: &[FileDiff]) -> Result<Vec<Resolved>, Exit> {
         let (mut resolved, mut conflicts) = (Vec::new(), Vec::new());
         for file in files {
@@ -80,7 +80,7 @@ impl Session<'_> {
         Ok(resolved)
     }
 
-    /// What a file holds that a change is made from; why not is told.
+    /// Reads the file that a change is based on; reports why it cannot.
     pub(super) async fn old(&mut self, path: &str) -> Result<Old, Exit> {
         match self.read(path).await {
             Ok(old) => Ok(old),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// A question that stands on the terminal.
 pub struct OpenQuestion {
-    /// What is asked.
+    /// The question, as the agent sent it.
     pub question: Question,
     asked: TerminalPrompt,
 }

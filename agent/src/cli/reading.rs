@@ -14,7 +14,7 @@ impl Session<'_> {
         Old::of(self.follow(&transport, &ask).await)
     }
 
-    /// How the files that a request changes would differ. What may not be read, or not without a person's word, is
+    /// Returns the differences of the files that a request changes. Files that cannot be read without asking are
     /// left out: a dry run asks nobody.
     pub(super) async fn views(&mut self, request: &Request) -> Vec<FileView> {
         let mut views = Vec::new();

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
 use tokio::sync::{mpsc, watch};
 
-/// What a person wants.
+/// A task to be started.
 pub(super) struct RunRequest {
     /// In words.
     pub task: String,
@@ -47,12 +47,12 @@ pub(super) struct RunRequest {
 /// How long the agent may be away while a task runs.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// What a task knows of the ones before it.
+/// Memory that a task starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Going {
     /// Nothing.
     Anew,
-    /// What the last one left.
+    /// The memory of the last task.
     On,
 }
 

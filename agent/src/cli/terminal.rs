@@ -44,7 +44,7 @@ impl Drop for WithoutMessages {
 /// The longest answer that is read, in bytes: what a terminal's line holds.
 const LONGEST: usize = 4096;
 
-/// The terminal, opened for one question. Whoever stops waiting for the answer leaves no reader behind.
+/// The terminal, opened for one question. Dropping it ends the wait and leaves no reader behind.
 pub struct TerminalPrompt {
     terminal: pipe::Receiver,
     line: Vec<u8>,
@@ -57,7 +57,7 @@ fn open() -> io::Result<File> {
 }
 
 impl TerminalPrompt {
-    /// Asks. What was typed before the question stood there answers something else, and is dropped.
+    /// Asks. Input typed before the prompt is discarded (`TCIFLUSH`).
     ///
     /// # Errors
     /// There is no terminal.

@@ -11,7 +11,7 @@ use crate::protocol::tool::unit_name;
 use std::io::Read;
 use std::path::Path;
 
-/// What a file is to hold is read up to here: beyond it no policy lets a request through.
+/// Most bytes read of a new content: no policy can grant more.
 const CONTENT_LIMIT: u64 = 4 << 20;
 
 pub fn package(command: Package) -> Request {
@@ -75,7 +75,7 @@ pub fn file(command: File, input: &mut dyn Read) -> Result<Request, String> {
                 change: OneChange(FileChange { path, kind, content, expect, mode, owner, group }),
             })
         }
-        // What may be asked of it before there is a content.
+        // Only for `can`, which needs no content.
         File::Edit { path } => write(path, Vec::new(), args::any()),
         File::Patch(_) => return Err("what a diff needs tells `postern file patch --dry-run`".to_owned()),
         File::Remove { path, expect } => Request::FileRemove(RemoveFile { path, expect }),
@@ -88,8 +88,8 @@ pub fn file(command: File, input: &mut dyn Read) -> Result<Request, String> {
     })
 }
 
-/// A command's request. What everybody may see of this process is no place for a secret: `KEY=-` is what `input`
-/// holds, `KEY=@PATH` what a file holds. No value that the policy could let through begins so.
+/// Builds a command's request. Secrets must not be in argv, which every process can read: `KEY=-` takes the value
+/// from `input`, `KEY=@PATH` from a file. No value that a policy can grant begins with `-` or `@`.
 pub fn command(name: String, parameters: &[String], input: &mut dyn Read) -> Result<Request, String> {
     let mut parsed = Vec::with_capacity(parameters.len());
     let mut from_input = None;
@@ -125,7 +125,7 @@ pub fn write(path: String, content: Vec<u8>, expect: String) -> Request {
     Request::FileWrite(Change { change: OneChange(FileChange::write(path, content, expect)) })
 }
 
-/// What a file on this side holds.
+/// Reads a file of this process's user.
 pub fn content_of(path: &Path) -> Result<Vec<u8>, String> {
     let content = std::fs::File::open(path).and_then(|mut file| limited(&mut file));
     content.map_err(|e| format!("cannot read {}: {e}", path.display()))

@@ -23,7 +23,7 @@ const PASSED_OVER: &[&str] =
 /// The words of a preview when a newer change of the same object is in the way.
 const IN_THE_WAY: &[&str] = &["precondition_failed", "undo_conflict"];
 
-/// What came of the changes of a task.
+/// Result of undoing a task's changes.
 #[derive(Default, Serialize)]
 struct Summary {
     undone: Vec<String>,
@@ -71,7 +71,7 @@ impl Session<'_> {
         if exit == Exit::Done && self.mode() == Mode::Execute { self.offer(&followers).await } else { exit }
     }
 
-    /// Takes the newest change back of those that belong together. What cannot be is told and passed over.
+    /// Undoes the newest change of the task. Changes that cannot be undone are reported and passed over.
     async fn undo_last(&mut self) -> Exit {
         let changes = match self.changes("last").await {
             Ok(changes) => changes,
@@ -158,7 +158,7 @@ impl Session<'_> {
                     summary.passed_over.push(Remaining::new(change, code(&outcome)));
                 }
                 exit => {
-                    // What came before it stands on what it left.
+                    // Earlier changes may depend on the state before this one.
                     self.ended_in_words(&outcome);
                     summary.failed = Some(Remaining::new(change, code(&outcome)));
                     end = exit;

@@ -28,7 +28,7 @@ const BEGINNING: usize = 3;
 /// How often one run asks: an agent that is not itself must not hold a terminal for ever.
 const ASK_LIMIT: usize = 30;
 
-/// What makes the client leave before the end.
+/// Signal that makes the client leave before the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndSignal {
     /// The person typed an interrupt.
@@ -37,10 +37,10 @@ pub enum EndSignal {
     HangUp,
 }
 
-/// What there is to show: an event's name and its members.
+/// An event to show: its name and its members.
 pub type Note = (String, Value);
 
-/// Who has the terminal.
+/// The prompt that has the terminal.
 enum Prompt {
     /// `postern-admin`, which asks an operator.
     Operator(Child),
@@ -63,7 +63,7 @@ pub struct View<'a, 'b> {
     meter: Meter,
     later: Later,
     rule: String,
-    /// What waits, and every approval that was told of: a lost connection says it again.
+    /// The current wait, and all announced approvals: after a lost connection they are sent again.
     waiting: Option<Waiting>,
     announced: HashSet<String>,
     /// The task whose requests wait together.

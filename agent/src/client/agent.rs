@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tokio::net::UnixStream;
 
-/// What is read of an answer that is one JSON value, at most.
+/// Largest JSON answer, in bytes.
 const ANSWER_LIMIT: usize = 64 << 20;
 
 /// An event of a task or of a request.

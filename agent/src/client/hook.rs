@@ -1,7 +1,7 @@
-//! Announces each request that starts to wait for approval: runs the administrator's program, and queues a message of
-//! the webhook.
+//! Announces each request that starts to wait for approval: runs the administrator's program, and queues a message
+//! of the webhook.
 //!
-//! The program runs as the agent does, in the agent's sandbox. What becomes of it changes nothing for the request.
+//! The program runs as the agent does, in the agent's sandbox. Its exit status does not affect the request.
 
 use super::notices::Notices;
 use super::pending_request::PendingRequest;
@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 const RUNS: usize = 4;
 /// Approvals that were told and are remembered: a request that is asked again still has the same one.
 const REMEMBERED: usize = 200;
-/// What of the target is told, in characters.
+/// Characters of the target in a message.
 const TARGET_LIMIT: usize = 1000;
 
 /// A program to tell, a webhook, or both.
@@ -99,7 +99,7 @@ async fn run(command: &[String], message: &[u8], time: Duration) -> Result<(), S
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // What it starts ends with it.
+        // On a timeout its children are killed with it.
         .process_group(0)
         .kill_on_drop(true)
         .spawn()

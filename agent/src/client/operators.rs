@@ -23,7 +23,7 @@ pub fn approval_id(text: &str) -> Option<&str> {
     (text.len() == 32 && text.bytes().all(is_digit)).then_some(text)
 }
 
-/// Who can approve, in words.
+/// Names the members of the operators' group, for messages.
 #[must_use]
 pub fn who(group: &str) -> String {
     match Group::from_name(group).ok().flatten() {
@@ -32,9 +32,9 @@ pub fn who(group: &str) -> String {
     }
 }
 
-/// Writes one fixed line with an approval's id on each terminal of an operator that takes messages. Who
-/// owns a terminal is asked of the terminal: logins over ssh have none in Debian 13's list of sessions, and
-/// the `wall -g` of Debian 12 also reaches others.
+/// Writes one fixed line with an approval's id on each terminal of an operator that accepts messages. The owner is
+/// read from the terminal itself: logins over ssh have none in Debian 13's list of sessions, and the `wall -g` of
+/// Debian 12 also reaches others.
 ///
 /// Returns how many terminals took it.
 ///

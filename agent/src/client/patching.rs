@@ -1,4 +1,4 @@
-//! From a diff and what the files hold to the changes that are asked for.
+//! Resolves a diff against the current files into the file changes of a request.
 
 use super::pending_request::{Outcome, PendingRequest, new_id};
 use super::transport::Transport;
@@ -32,9 +32,9 @@ pub enum Unread {
 /// A file of a diff that would change.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    /// What is asked for.
+    /// The requested change.
     pub change: FileChange,
-    /// What a person sees of it.
+    /// The same, for display.
     pub view: FileView,
     /// The hunks that stand elsewhere than the diff says.
     pub moved: Vec<Moved>,
@@ -46,7 +46,7 @@ pub fn read_of(path: &str) -> Request {
 }
 
 impl Old {
-    /// What a reading came to.
+    /// Reads the content from the outcome of a `file.read`.
     pub fn of(outcome: Outcome) -> Result<Self, Unread> {
         match &outcome.end {
             Event::Completed(done) if done.status == Status::Done => {
@@ -61,7 +61,7 @@ impl Old {
         }
     }
 
-    /// What a change of it may expect: that it is still so.
+    /// Returns the `expect` of a change: the SHA-256 of the content that was read, or `absent`.
     pub fn expect(&self) -> String {
         self.content.as_deref().map_or_else(|| "absent".to_owned(), sha256)
     }
@@ -127,7 +127,8 @@ pub fn is_allowed(end: &Event) -> bool {
     matches!(end, Event::Completed(done) if is(done))
 }
 
-/// How the files that a request changes would differ. What may not be read, or not without a person's word, is left out.
+/// Returns the differences of the files that a request changes. Files that the client may not read without asking
+/// are left out.
 pub async fn views(transport: &Transport, ask: &PendingRequest) -> Vec<FileView> {
     let mut views = Vec::new();
     for (path, new) in contents(&ask.request) {

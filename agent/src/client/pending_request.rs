@@ -32,7 +32,7 @@ pub fn new_id() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
-/// What is told of a request that its person left: nothing takes back what the helper has.
+/// Returns the error for a request that its person left; it cannot be recalled.
 pub fn left(id: &str, waiting_for: Option<&str>) -> AgentError {
     let message = match waiting_for {
         Some(approval_id) => format!(
@@ -69,11 +69,11 @@ pub struct Outcome {
     pub verb: &'static str,
     /// The last event.
     pub end: Event,
-    /// What a program or a journal wrote.
+    /// Standard output of a program, or a journal.
     pub stdout: Vec<u8>,
-    /// What a program wrote to its error stream.
+    /// Standard error of a program.
     pub stderr: Vec<u8>,
-    /// What a file holds.
+    /// Content of a file.
     pub content: Vec<u8>,
     /// Some of it was cut off.
     pub truncated: bool,
@@ -142,7 +142,7 @@ impl AttemptError {
         }
     }
 
-    /// What a person can do about a socket that does not let them in.
+    /// Explains why a socket cannot be used, with the group or unit to check.
     pub fn explain(&self, who: &str, path: &Path, group: &str) -> String {
         let socket = path.display();
         match self {

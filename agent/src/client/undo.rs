@@ -47,7 +47,7 @@ pub struct Earlier {
 }
 
 impl Follower {
-    /// What is to be said of it once the change is taken back.
+    /// Advises to restart or reload the unit after the undo.
     #[must_use]
     pub fn advice(&self) -> String {
         let action = self.action();

@@ -55,11 +55,11 @@ tables! {
         key: Option<SecretRef> = None,
         /// Most tokens of one answer.
         max_tokens: NonZeroU32 = NonZeroU32::MIN.saturating_add(4095),
-        /// What that limit is called.
+        /// Wire name of that limit.
         token_parameter: TokenParameter = TokenParameter::MaxTokens,
         /// The longest that one try may take.
         timeout: Span = Span::seconds(300),
-        /// What is asked of the form of an answer.
+        /// Response format requested from the endpoint.
         response_format: ResponseFormat = ResponseFormat::Auto,
         /// Tokens that a conversation may have before it is compacted; what the endpoint takes if absent.
         context: Option<NonZeroU32> = None,
@@ -118,13 +118,13 @@ tables! {
     }
     /// `[tools]`: the agent's own tools.
     Tools {
-        /// What their children may do.
+        /// Sandbox profile of their child processes.
         profile: Profile = Profile::SystemInspect,
-        /// What they may read.
+        /// Directories that they may read.
         read_roots: Vec<AbsolutePath> = Vec::new(),
         /// Local ports that they may reach.
         ports: Vec<u16> = Vec::new(),
-        /// What is done where this host cannot hold a part of their sandbox.
+        /// Behaviour where this host cannot enforce a part of their sandbox.
         unenforced: Unenforced = Unenforced::Refuse,
     }
     /// `[log]`.

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 /// A value that an environment variable can hold.
 pub trait Value: Sized {
-    /// Reads it.
+    /// Parses the value.
     ///
     /// # Errors
-    /// What it should have been.
+    /// The expected form.
     fn from_text(text: &str) -> Result<Self, String>;
 }
 
@@ -70,7 +70,7 @@ macro_rules! words {
 }
 
 words! {
-    /// Who makes steps of a task.
+    /// Model provider.
     Provider {
         /// No model: plain imperative orders.
         Offline = "offline",
@@ -81,14 +81,14 @@ words! {
         /// Replies from a file, one after the other: for trying without a model.
         Scripted = "scripted",
     }
-    /// What the limit of an answer is called on the wire.
+    /// Wire name of the limit of an answer's tokens.
     TokenParameter {
-        /// What most servers know.
+        /// Known to most servers.
         MaxTokens = "max_tokens",
-        /// What newer models of `OpenAI` want.
+        /// Required by newer models of `OpenAI`.
         MaxCompletionTokens = "max_completion_tokens",
     }
-    /// What is asked of the form of an answer, where calls are text.
+    /// Response format requested from the endpoint, where calls are text.
     ResponseFormat {
         /// The strictest that the endpoint does not refuse.
         Auto = "auto",
@@ -99,7 +99,7 @@ words! {
         /// Nothing.
         Off = "off",
     }
-    /// What a child that runs a tool may do.
+    /// Sandbox profile of a tool's child process.
     Profile {
         /// There are no such children.
         None = "none",
@@ -110,7 +110,7 @@ words! {
         /// Besides, write in a directory of its own.
         WorkspaceWrite = "workspace_write",
     }
-    /// What is done where this host cannot hold a part of the sandbox.
+    /// Behaviour where this host cannot enforce a part of the sandbox.
     Unenforced {
         /// Nothing is run.
         Refuse = "refuse",

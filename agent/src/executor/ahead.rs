@@ -3,12 +3,12 @@
 use crate::client::pending_request::Outcome;
 use crate::protocol::request::Request;
 
-/// What came of a call before its turn.
+/// Result of a call that was run before its turn.
 #[derive(Debug)]
 pub struct EarlyResult {
     /// The step that it is.
     pub number: usize,
-    /// What was asked for.
+    /// The request.
     pub request: Request,
     /// How it ended.
     pub outcome: Outcome,

@@ -42,7 +42,7 @@ impl Runner<'_> {
 }
 
 impl Runner<'_> {
-    /// What a model wants to know of the person.
+    /// Asks the person a question of the model's.
     pub(super) async fn ask_person(&mut self, task: &mut Task, question: &str) -> ToolResult {
         let what = question.to_owned();
         let why = if self.order.interactive { NO_ANSWER } else { NOBODY };

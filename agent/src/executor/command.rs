@@ -37,7 +37,7 @@ impl Runner<'_> {
         self.taken(task, result)
     }
 
-    /// What would be said of a program of the sandbox, which a dry run does not start.
+    /// Predicts the result of a sandboxed program for a dry run, which does not start it.
     async fn foreseen(&mut self, number: usize, tool: Tool, cmd: &str) -> StepResult {
         let refused = |status, why: String| StepResult {
             error: Some(why),
@@ -86,7 +86,7 @@ impl Runner<'_> {
             }
             said.push_str(one.stdout.as_deref().unwrap_or_default());
             let is_good = acceptable.contains(&exit) && one.status != StepStatus::Cancelled;
-            // What failed first is what the command failed with.
+            // The first failure is the command's.
             if whole.error.is_none() {
                 whole = StepResult { exit_code: Some(exit.into()), ..one };
                 if is_good && whole.error.is_some() {

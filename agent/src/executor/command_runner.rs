@@ -46,7 +46,7 @@ impl Commands {
         self.rules.as_ref().as_ref().err().map(String::as_str)
     }
 
-    /// What is to be done with a command's text. Other tasks go on while it is read.
+    /// Judges a command's text, on a thread that may block.
     ///
     /// # Errors
     /// The rules cannot be read.

@@ -42,7 +42,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What may run.
+/// A command that may run.
 struct Admitted {
     text: String,
     program: Program,
@@ -104,7 +104,7 @@ impl Runner<'_> {
         StepResult { hidden, ..result }
     }
 
-    /// What the judge, the configuration and a person say of a command.
+    /// Decides whether a command may run: by the rules, the configuration, and a person.
     async fn admit(&mut self, task: &mut Task, cmd: &str) -> Result<Admitted, (StepStatus, AgentError)> {
         let refused = |code: &str, why: String| (StepStatus::Refused, AgentError::new(code, why));
         let mut text = cmd.to_owned();
@@ -177,7 +177,7 @@ impl Runner<'_> {
         .await
     }
 
-    /// What one person calls a session; of a task without one, itself.
+    /// Names the session that a consent holds for; a task without a session is one by itself.
     fn session(&self, task: &Task) -> String {
         let Self { order, .. } = self;
         if order.session.is_empty() {
@@ -200,7 +200,7 @@ fn not_confirmed(is_there: bool, decision: &Decision) -> String {
     }
 }
 
-/// What a person sees before answering: the text by lines, how it would be started, what the judge says, the sandbox.
+/// Describes a command for its confirmation: the text by lines, argv or shell, the judgement, the sandbox.
 fn details(admitted: &Admitted, profile: Profile, ports: &[u16]) -> String {
     let mut text = String::new();
     if admitted.text.contains('\n') {
@@ -277,7 +277,7 @@ fn is_acceptable(program: &Program, acceptable: Option<&[u8]>, code: i32) -> boo
     code == 0 || code == 1 && name.is_some_and(|name| ANSWERS.contains(&name))
 }
 
-/// What the step's result says of a call. Only the program's own words stand in `stderr`.
+/// Builds the step's result from a run's record. `stderr` holds only the program's own output.
 fn of_record(
     number: usize,
     tool: Tool,

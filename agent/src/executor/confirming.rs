@@ -19,7 +19,7 @@ use crate::protocol::tool::{FileTool, Tool};
 use crate::render;
 use crate::store::Confirmation;
 
-/// What is taken for an answer to such a question.
+/// Accepted answers to such a question.
 const CHOICES: &[Choice] = &[Choice::Yes, Choice::No, Choice::Text];
 
 impl Runner<'_> {
@@ -94,7 +94,7 @@ impl Runner<'_> {
         }
         let old = match self.old(task, number, path).await {
             Ok(old) => old,
-            // What may not be looked at is made, but not written over.
+            // A file that cannot be shown is created, but never overwritten.
             Err(Some(Unread::Refused(_)) | None) if !self.order.interactive => {
                 let mut outcome = self.ask(task, number, write("absent".to_owned()), mode).await;
                 advise(&mut outcome.end, path);
@@ -175,7 +175,7 @@ impl Runner<'_> {
         Some(self.not_asked(task, number, request.clone(), AgentError::new("not_approved", why)))
     }
 
-    /// What a file holds now. Nothing is said where finding out would need an operator's word.
+    /// Reads the current content. `Err(None)` where reading needs an operator's approval.
     async fn old(&mut self, task: &mut Task, number: usize, path: &str) -> Result<Old, Option<Unread>> {
         if !self.approved.has(path) {
             let may = self.ask_once(task, number, read_of(path), Mode::Check).await;

@@ -12,8 +12,8 @@ const MOST: usize = 8;
 const NAMED: usize = 40;
 
 impl Runner<'_> {
-    /// The host, its units that have failed and its services that run, and the packages and units whose names stand in the
-    /// task, as one line of JSON: a text in it cannot end it. What cannot be found is left out.
+    /// Returns facts as one line of JSON, so that a text in it cannot end it: the host, failed units, running
+    /// services, and packages and units that the task names. Facts that cannot be had are left out.
     pub(super) async fn facts(&mut self) -> String {
         let mut facts = Map::new();
         let host = found(self.local, "get_system_info", json!({})).await;

@@ -63,7 +63,7 @@ impl Runner<'_> {
         finish(task, end, mode);
     }
 
-    /// What the host is and what may be done on it, for the prompt. What is not known is left out.
+    /// Describes the host and the grants, for the prompt. Unknown facts are left out.
     pub(super) async fn bounds(&mut self, task: &Task) -> String {
         let mut text = self.situation() + &self.facts().await;
         let ask = PendingRequest {

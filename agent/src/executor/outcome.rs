@@ -8,7 +8,7 @@ use crate::protocol::tool::Tool;
 /// Changes and steps that a summary names; the others are in the record.
 const NAMED: usize = 10;
 
-/// What Postern's own line begins with.
+/// Prefix of Postern's own line in a summary.
 const RECORD: &str = "Postern's record: ";
 
 /// How many of the task's own steps succeeded and failed.
@@ -107,7 +107,7 @@ fn is_question(words: &str) -> bool {
     words.contains('?') || QUESTIONS.contains(&first.as_str())
 }
 
-/// What is different on the host now, with the ids to undo it by; empty where nothing is.
+/// Lists the changes of the host, with the ids to undo them by; empty where there are none.
 fn changed(task: &Task) -> String {
     let one = |change: &crate::protocol::task::Change| {
         let what = format!("{} {}", change.verb, change.target);
@@ -119,7 +119,7 @@ fn changed(task: &Task) -> String {
     list("changed", task, &task.changes, one)
 }
 
-/// What was to be changed and is not; empty where all is.
+/// Lists the changes that were not made; empty where all were.
 fn not_done(task: &Task, results: &[&StepResult]) -> String {
     let one = |result: &&StepResult| match (result.status, result.code()) {
         (StepStatus::Refused | StepStatus::Denied, code) => {
@@ -140,8 +140,8 @@ fn list<T>(head: &str, task: &Task, items: &[T], one: impl Fn(&T) -> String) -> 
     }
 }
 
-/// A summary of Postern's own, which says how its steps ended, with what changed after it. What a program in a command
-/// was refused is the command's matter, but it is said.
+/// Completes a summary of Postern's own with the changes. Refusals of programs in a command do not count as
+/// failures of the task, but are listed.
 pub(super) fn with_changes(task: &Task, summary: &str) -> String {
     let asked_by_programs: Vec<_> = task.not_done().into_iter().filter(|result| !result.is_own()).collect();
     let parts = [

@@ -1,6 +1,6 @@
 //! The output of a step, of limited length.
 
-/// What a step's output is cut to in the task's record.
+/// Most bytes of a step's output in the task's record.
 pub const OUTPUT_LIMIT: usize = 64 << 10;
 
 /// A text of at most so many bytes, and whether something was cut off.

@@ -1,5 +1,5 @@
-//! A plan that is carried out: checks first, then its steps, then what must be so afterwards. What fails is repaired
-//! by the model's next plan, and taken back only if the person says so.
+//! Runs a plan: preconditions, steps, then checks of the result. A failure is repaired by the model's next plan,
+//! and rolled back only if the person says so.
 
 use super::commands::Line;
 use super::model::guard_answer;
@@ -30,7 +30,7 @@ pub(super) enum EarlyEnd {
     Failed(Box<StepResult>),
     /// The person ended it.
     Cancelled,
-    /// What a task may cost is used up.
+    /// A limit of the task is used up.
     OutOfBudget(String),
 }
 
@@ -232,8 +232,8 @@ impl Runner<'_> {
         Some(message)
     }
 
-    /// The failure of a plan that an earlier process was taking back, and what is told of that. What was sent is
-    /// asked for; the rest is the person's, since steps that went well may be taken back by now.
+    /// Finds the failure of a plan that an earlier process was rolling back, with a message about it. Requests that
+    /// were sent are looked up; the rest is left to the person, since some steps may be rolled back already.
     async fn left_taking_back(&mut self, task: &mut Task, plan: &Plan) -> Option<(Box<StepResult>, String)> {
         let place = task.warnings.iter().position(|warning| warning == TAKES_BACK)?;
         let failed = task.results.iter().rfind(|result| result.is_own() && !result.went_well()).cloned()?;

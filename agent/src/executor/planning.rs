@@ -96,7 +96,7 @@ impl Runner<'_> {
         Ok(repaired)
     }
 
-    /// What the files of a diff hold now, as far as they may be read.
+    /// Reads the current content of a diff's files, as far as that is granted.
     async fn snapshot(&mut self, task: &mut Task, paths: &[String]) -> Value {
         let mut files = serde_json::Map::new();
         for path in paths {
@@ -271,7 +271,7 @@ pub(super) fn remaining<'p>(steps: &'p [Step], done: &BTreeSet<String>) -> Vec<&
     left
 }
 
-/// What takes a plan's steps back.
+/// Returns the rollback of a plan.
 pub(super) fn way_back(plan: &Plan) -> Vec<Check> {
     match plan {
         Plan::CommandPlan(plan) => plan.rollback_commands.clone(),

@@ -35,7 +35,7 @@ impl Runner<'_> {
         }
         let outcome = last?;
         let is_repeatable = request(tool).is_some_and(|request| request.is_repeatable());
-        // What makes sure looks afterwards: that it does again.
+        // A tool that ensures a state checks it again afterwards.
         let looks = matches!(tool, Tool::EnsureRunning { .. }) && matches!(outcome.end, Event::Completed(_));
         if looks || self.is_open(task, &outcome, is_repeatable) {
             return None;
@@ -43,8 +43,8 @@ impl Runner<'_> {
         Some(result(number, tool, &outcome, self.secrets))
     }
 
-    /// The result of a command that was under way: what it did is not known, and it is not run again. What programs
-    /// in it changed through the helper is.
+    /// Returns the result of a command that was interrupted: its effect is unknown, and it is not run again.
+    /// Changes that its programs made through the helper are known.
     pub(super) async fn lost(&mut self, task: &mut Task, number: usize, tool: &Tool) -> Option<StepResult> {
         if !self.was_begun(tool) {
             return None;

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tokio::sync::watch;
 
-/// What a step can fail with for want of the steps ahead of it.
+/// Failures that a skipped earlier step can cause.
 const MAY_FOLLOW: &[&str] = &[
     "not_found",
     "precondition_failed",
@@ -41,7 +41,7 @@ const MAY_FOLLOW: &[&str] = &[
 pub struct Runner<'a> {
     /// The way to the helper.
     pub transport: &'a Transport,
-    /// What the agent finds out by itself.
+    /// The agent's own read-only tools.
     pub local: &'a ReadTools,
     /// The order.
     pub order: &'a TaskOrder,
@@ -49,7 +49,7 @@ pub struct Runner<'a> {
     pub cancel: watch::Receiver<bool>,
     /// The person behind it, to be asked in the middle.
     pub person: Person,
-    /// What must not be seen, and may be used.
+    /// Secrets that calls may use and that are redacted from output.
     pub secrets: &'a Secrets,
     /// The tool of the step that is carried out.
     pub tool: String,
@@ -67,19 +67,19 @@ pub struct Runner<'a> {
     pub approved: ApprovedReads,
     /// The verbs of which some request needs an operator's approval, as the policy describes itself.
     pub asking_verbs: BTreeSet<String>,
-    /// What came of calls that were asked for before their turn.
+    /// Results of calls that were run before their turn.
     pub ahead: Vec<EarlyResult>,
     /// The digest of the policy as it was described; empty before.
     pub policy: String,
     /// Somebody is logged in who may approve.
     pub is_operator_here: bool,
-    /// What an earlier process left of it.
+    /// State that an earlier process left.
     pub left: ResumeState,
-    /// What it needs for commands of its own.
+    /// Settings for sandboxed commands.
     pub commands: &'a Commands,
-    /// What may be taken back of what it changes.
+    /// Grants to undo its changes.
     pub undo_grants: UndoGrants,
-    /// What the task may cost; what programs in its commands ask for counts too.
+    /// Budget of the task; requests of programs in its commands count too.
     pub budget: Budget,
     /// Finds an earlier request by its id, the beginning of it or `last`.
     pub earlier: &'a (dyn Fn(&str) -> Result<Earlier, AgentError> + Send + Sync),
@@ -178,7 +178,7 @@ impl Runner<'_> {
         }
     }
 
-    /// What came of a step that was asked for before its turn.
+    /// Takes the result of a step that was run before its turn.
     pub(super) async fn come_ahead(&mut self, task: &mut Task, number: usize) -> Option<Outcome> {
         let at = self.ahead.iter().position(|ahead| ahead.number == number)?;
         let EarlyResult { request, outcome, .. } = self.ahead.remove(at);

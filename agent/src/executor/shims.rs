@@ -1,7 +1,7 @@
 //! Serves the requests of programs in a command: each is a step of the task, with its policy, budget and trace.
 //!
-//! Whoever speaks on the descriptor is not believed: a packet is a typed request of the kinds that a shim makes, or
-//! nothing. Descriptors that come along are never received.
+//! The peer on the descriptor is untrusted: a packet is a typed request of a kind that a shim makes, or is refused.
+//! Passed descriptors (`SCM_RIGHTS`) are never received.
 
 use super::output::OUTPUT_LIMIT;
 use super::runner::{Runner, status_word};
@@ -103,7 +103,7 @@ impl Runner<'_> {
         self.announce(task, number, &tool, "running");
         // Looking changes nothing: a dry run looks too.
         let mode = if is_effect { self.order.mode } else { Mode::Execute };
-        // Whatever step came before: a secret whose row names that one's tool is not for a program.
+        // Secrets are granted by tool: a program has those of `shell`, not those of an earlier step's tool.
         "shell".clone_into(&mut self.tool);
         let outcome = self.ask(task, number, request, mode).await;
         let result =
@@ -192,7 +192,7 @@ impl Channel {
         }
     }
 
-    /// Answers. Whoever does not take its answers gets none: nothing waits for it.
+    /// Sends a reply, without blocking: a peer that does not read loses it.
     fn answer(&self, mut answer: ShimReply) {
         let end = (0..=ANSWER / 8).rev().find(|&n| answer.message.is_char_boundary(n));
         answer.message.truncate(end.unwrap_or(0));

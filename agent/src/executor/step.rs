@@ -80,7 +80,7 @@ impl Runner<'_> {
         result
     }
 
-    /// What the agent finds out by itself; `None` where it is the helper's to answer.
+    /// Runs a read-only tool of the agent; `None` for a tool of the helper.
     pub(super) async fn read(&mut self, tool: &Tool) -> Option<ReadResult> {
         let mut cancel = self.cancel.clone();
         tokio::select! {
@@ -165,7 +165,7 @@ fn is_no_grant(outcome: &Outcome) -> bool {
     matches!(&outcome.end, Event::Refused(refused) if refused.code == "no_grant")
 }
 
-/// What a step came to. The secrets that are held go out of it before it is cut: a part of one is one too.
+/// Builds a step's result. Secrets are redacted before it is cut, since a cut one would not be recognized.
 pub(super) fn result(number: usize, tool: &Tool, outcome: &Outcome, secrets: &Secrets) -> StepResult {
     let clean = |text: String| secrets.values(&text).0;
     let diff: String = outcome.views.iter().map(FileView::text).collect();

@@ -13,7 +13,7 @@ impl Runner<'_> {
     pub(super) async fn run(mut self, task: &mut Task) {
         task.status = TaskStatus::Running;
         let steps = self.order.steps.clone();
-        // What an earlier process did is done; a step that did not go well was its last.
+        // Steps of an earlier process are done; a failed one was its last.
         let own: Vec<StepStatus> = task.results.iter().filter(|r| r.is_own()).map(|r| r.status).collect();
         let goes_on = |status: &StepStatus| matches!(status, StepStatus::Ok | StepStatus::Truncated);
         let is_over = self.order.mode != Mode::Preview && !own.iter().all(goes_on);
@@ -42,7 +42,7 @@ impl Runner<'_> {
 /// The task's status and its one line, from the results of its steps.
 fn finish(task: &mut Task, steps: &[Tool], mode: Mode) {
     let good = |r: &&StepResult| matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
-    // What a command's programs asked for is that command's own matter.
+    // Results of a command's programs belong to that command.
     let own = task.results.iter().filter(|r| r.is_own());
     let done = own.clone().count();
     let bad = own.clone().find(|r| !good(r));

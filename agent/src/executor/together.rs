@@ -26,7 +26,7 @@ struct Candidate {
     request: Request,
 }
 
-/// What comes of a request on its way.
+/// An event or the end of one of the concurrent requests.
 enum News {
     Event(Box<Event>),
     End(Box<Outcome>),
@@ -38,8 +38,8 @@ impl Runner<'_> {
         self.ahead.iter().any(|ahead| ahead.number == number)
     }
 
-    /// Asks for the calls of a reply that need approval and do not depend on the calls before them, where there are
-    /// several. What came of them is kept for their turns.
+    /// Sends those calls of a reply at once that need approval and do not depend on the calls before them, if there
+    /// are several. Their results are kept for their turns.
     pub(super) async fn ask_together(&mut self, task: &mut Task, calls: &[&Call]) {
         if self.order.mode != Mode::Execute || self.asking_verbs.is_empty() {
             return;
@@ -61,7 +61,7 @@ impl Runner<'_> {
         if group.len() < 2 {
             return;
         }
-        // What a session's person says of its first change holds for those that are sent with it.
+        // The answer to a session's first change holds for all that are sent with it.
         if let Some(Candidate { number, request, .. }) = group.first() {
             let (number, request) = (*number, request.clone());
             if let Some(outcome) = Box::pin(self.first_change(task, number, &request, &[])).await {
@@ -72,8 +72,8 @@ impl Runner<'_> {
         self.send_together(task, group).await;
     }
 
-    /// The changes of a reply that may be sent before their turns: each is independent of every change before it. What only
-    /// looks may stand between them.
+    /// Returns the changes of a reply that may be sent before their turns: each is independent of every change
+    /// before it. Read-only calls may come between them.
     fn candidates(&self, first: usize, calls: &[&Call]) -> Vec<Candidate> {
         let mut found: Vec<Candidate> = Vec::new();
         let mut earlier: Vec<Request> = Vec::new();

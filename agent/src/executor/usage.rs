@@ -1,4 +1,4 @@
-//! What a task's model used: counted in its record, with what it costs.
+//! Adds up the tokens of a task's model, and their cost.
 
 use crate::config::model_extra::Price;
 use crate::llm::conversation::Usage;

@@ -6,7 +6,7 @@ use crate::protocol::tool::Tool;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// What a model is told where something was not read.
+/// Warning to the model where something was not read.
 pub const UNREAD: &str = "Do not infer facts from unread content";
 
 /// The directories that read-only tools read.
@@ -22,9 +22,9 @@ pub struct HostPaths {
 pub struct ReadResult {
     /// How it ended.
     pub status: StepStatus,
-    /// What a model is told, as an object.
+    /// JSON object sent to the model.
     pub content: Value,
-    /// What a person is shown, if not that.
+    /// Text shown to a person in place of it.
     pub text: Option<String>,
     /// `CODE: message`.
     pub error: Option<String>,
@@ -43,7 +43,7 @@ impl ReadResult {
         Self { status, content: json!({}), text: None, error: Some(format!("{code}: {why}")) }
     }
 
-    /// What a model is told: what was found, and not to make up the rest.
+    /// Returns the content with status and error, and a warning if something was not read.
     #[must_use]
     pub fn shown(&self) -> Value {
         let mut content = self.content.clone();

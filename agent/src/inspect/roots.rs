@@ -68,7 +68,7 @@ const HIDDEN_NAMES: &[&str] = &[
 const HIDDEN_STARTS: &[&str] = &["id_rsa", "id_ecdsa", "id_ed25519", "id_dsa"];
 const HIDDEN_ENDS: &[&str] = &[".key", ".p12", ".pfx", ".jks", ".kdbx", "_key"];
 
-/// What may be read.
+/// Directories that may be read.
 #[derive(Debug)]
 pub struct Roots {
     roots: Vec<PathBuf>,

@@ -24,7 +24,7 @@ const TOTAL_LIMIT: u64 = 64 << 20;
 const FILES_LIMIT: u32 = 10_000;
 /// The most directories within each other.
 const DEPTH_LIMIT: usize = 20;
-/// What is shown of a line.
+/// Most characters shown of a line.
 const LINE_LIMIT: usize = 400;
 /// Where logs are.
 const LOGS: &str = "var/log";
@@ -77,7 +77,7 @@ struct Search<'s> {
     matches: List,
     files: u32,
     bytes: u64,
-    /// What was passed over, and why: `binary`, `symlinks`, `unreadable`, `hidden`, `elsewhere`, `too_deep`.
+    /// Number of skipped files by reason: `binary`, `symlinks`, `unreadable`, `hidden`, `elsewhere`, `too_deep`.
     skipped: serde_json::Map<String, Value>,
     /// Why it ended before all was seen.
     ended: Option<&'static str>,
@@ -189,7 +189,7 @@ impl<'s> Search<'s> {
         let mut hits: Vec<(usize, &str)> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             let is_key = pem.line(line) != Line::Other || pem.inside;
-            // What is not shown is not found out by looking for it either.
+            // A search must not find redacted text either.
             if !is_key && line.contains(self.text) && redact::text(line).0.contains(self.text) {
                 hits.push((number, line));
             }

@@ -19,7 +19,7 @@ const MEMORY: &[(&str, &str)] = &[
     ("SwapFree", "swap_free_bytes"),
 ];
 
-/// The host. What cannot be found is left out.
+/// Returns host name, release, kernel and other facts of the host. Unknown ones are left out.
 pub fn info(places: &HostPaths) -> ReadResult {
     let mut content = Map::new();
     if let Ok(name) = uname() {

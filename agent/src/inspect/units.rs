@@ -38,7 +38,7 @@ pub fn units(
     });
     let files: BTreeMap<String, String> = files.collect();
     units.sort_by(|one, other| {
-        // What has failed is never what is left out.
+        // Failed units come first, so that a limit never cuts them off.
         (one.active != "failed", &one.name).cmp(&(other.active != "failed", &other.name))
     });
     let (mut list, mut states) = (List::default(), BTreeMap::from([("failed", 0_u64)]));
@@ -124,7 +124,7 @@ pub fn processes(places: &HostPaths, contains: Option<&str>) -> Result<ReadResul
     for process in &processes {
         let unit = unit(&process.cgroup);
         let command = without_secrets(&process.command);
-        // What is not shown is not found out by looking for it either.
+        // A search must not find redacted text either.
         if !holds(unit, contains) && !holds(&command, contains) {
             continue;
         }

@@ -97,7 +97,7 @@ impl Answer {
         Self { report, approval, words, found: String::new(), exit: None }
     }
 
-    /// As a tool's result. What was not done is an error, so that a model takes notice.
+    /// Converts it into a tool's result. Anything but success is an error, so that the model takes notice.
     pub fn result(&self) -> CallToolResult {
         let mut content = vec![ContentBlock::text(self.words.clone())];
         if !self.found.is_empty() {
@@ -131,7 +131,7 @@ fn decide(report: &mut Report, accepted: &Accepted) {
     }
 }
 
-/// Postern's own lines. What others may have written in them is escaped.
+/// Formats Postern's own lines; text of others in them is escaped.
 fn words(outcome: &Outcome, report: &Report) -> String {
     let mut text = match &outcome.end {
         Event::Completed(_) if Exit::of_end(&outcome.end) == Exit::Done => {

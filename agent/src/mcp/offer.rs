@@ -20,7 +20,7 @@ enum Nature {
     Replaces,
 }
 
-/// What a second call with the same arguments does.
+/// Effect of a second call with the same arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Again {
     /// Nothing more.
@@ -69,7 +69,7 @@ use Nature::{Adds, Reads, Replaces};
 
 /// Every action.
 pub const ROWS: &[Row] = &[
-    // What else a plan does beside adding is a matter of the rule: see `annotations`.
+    // Removals by a plan depend on the rule: see `annotations`.
     reaching(row("package", "install", "package.install", Adds, Same)),
     row("package", "remove", "package.remove", Replaces, Same),
     row("package", "purge", "package.purge", Replaces, Same),
@@ -213,7 +213,7 @@ fn limits<'d>(description: &'d Description, verb: &'d str) -> impl Iterator<Item
     granting(description, verb).flat_map(|grant| &grant.limits)
 }
 
-/// What is granted of these actions, in words.
+/// Describes the grants of these actions.
 fn granted(description: &Description, rows: &[&Row]) -> String {
     let mut own = description.clone();
     for grant in &mut own.grants {

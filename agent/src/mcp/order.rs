@@ -14,7 +14,7 @@ use std::time::Duration;
 /// One call, its arguments checked.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// What is asked.
+    /// The action.
     pub what: What,
     /// How far.
     pub mode: Mode,
@@ -24,7 +24,7 @@ pub struct Order {
     pub wait: Option<Duration>,
 }
 
-/// What is asked.
+/// The action that a call asks for.
 #[derive(Clone, Debug)]
 pub enum What {
     /// A request as it is.
@@ -76,7 +76,7 @@ pub fn read(name: &str, mut args: Map<String, Value>) -> Result<Order, AgentErro
     Ok(Order { mode, reason, wait: wait.map(Duration::from_secs), ..order })
 }
 
-/// What a call asks by its own arguments.
+/// Parses a call's arguments.
 fn order(name: &str, args: Map<String, Value>) -> Result<Order, AgentError> {
     let of = |what, mode, reason| Order { what, mode, reason, wait: None };
     if name == RESULT {

@@ -7,7 +7,7 @@ use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMes
 const DIAGNOSE: &str = "diagnose_unit";
 const INSTALL: &str = "install_and_configure";
 
-/// What every client is told.
+/// Returns the instructions sent at initialization.
 pub fn instructions(connection: &Connection) -> String {
     let mut text = "Administers this Debian host. Each tool sends a typed request to a helper that does only what the \
         host's policy grants to this user; what each tool is granted is in its description and in postern://policy. \

@@ -1,4 +1,4 @@
-//! What a client may read: its grants, the outcome of a request, and tasks.
+//! MCP resources: the client's grants, the outcome of a request, and tasks.
 
 use super::order::Order;
 use super::session::Session;
@@ -77,7 +77,7 @@ async fn request(works: &Works, id: &str) -> Result<Value, AgentError> {
     Ok(value)
 }
 
-/// Who may not open the agent's socket has no tasks there.
+/// Lists tasks; a user who may not open the agent's socket has none.
 async fn tasks(session: &Session) -> Value {
     let agent = AgentClient::new(&session.shared.agent_socket);
     let tasks = match agent.call(Method::GET, "/tasks", None).await {

@@ -1,4 +1,4 @@
-//! What the protocol asks of a server.
+//! Implements rmcp's server handler: tools, resources, prompts, progress and cancellation.
 
 use super::answer;
 use super::offer;

@@ -1,4 +1,5 @@
-//! What the calls of one client share: the way to the helper, the requests under way, and the changes that were made.
+//! State of one client's session: the transport to the helper, the requests under way, and the changes that were
+//! made.
 
 use super::connection::Connection;
 use super::settings::{Settings, Times};
@@ -31,7 +32,7 @@ pub struct Shared {
 
 /// One client's requests.
 pub struct Session {
-    /// What is shared with other sessions of the same process.
+    /// State shared with other sessions of the same process.
     pub shared: Arc<Shared>,
     /// The name under which the helper records the session's requests together.
     pub id: String,
@@ -45,7 +46,7 @@ pub struct Change {
     pub request_id: String,
     /// The verb.
     pub verb: &'static str,
-    /// What it is about.
+    /// Its target.
     pub target: String,
     /// The helper can take it back.
     pub undoable: bool,
@@ -75,10 +76,10 @@ impl Shared {
         })
     }
 
-    /// What the policy grants now.
+    /// Fetches the current grants from the helper.
     ///
     /// # Errors
-    /// The helper does not say.
+    /// The helper does not answer.
     pub async fn described(&self) -> Result<Arc<Description>, AgentError> {
         let now = Arc::new(self.connection.describe().await?);
         self.description.send_if_modified(|known| {

@@ -1,4 +1,4 @@
-//! What a server is started with.
+//! Settings of an MCP server.
 
 use crate::protocol::mode::Mode;
 use std::time::Duration;
@@ -21,7 +21,7 @@ impl Default for Times {
     }
 }
 
-/// What a server is started with.
+/// Settings of an MCP server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
     /// How answers are timed.

@@ -22,7 +22,7 @@ const REMEMBERED: usize = 100;
 
 /// The requests of one session that are under way, and some that have ended.
 pub struct Works {
-    /// What they share.
+    /// The session that they belong to.
     pub session: Arc<Session>,
     list: Mutex<VecDeque<Arc<Work>>>,
 }
@@ -39,7 +39,7 @@ pub struct Work {
     running: AbortHandle,
 }
 
-/// What is told of a request that another client or session waits for too.
+/// Error for a request that another client or session waits for too.
 const NOT_ENDED: &str = "this request has not ended yet";
 
 /// How a request stands.
@@ -127,8 +127,7 @@ impl Works {
         self.list().iter().find(|work| work.id == id).cloned()
     }
 
-    /// Waits no longer, and forgets the request. What the helper has begun, or waits for, goes on there: who asks for its
-    /// outcome asks the helper.
+    /// Stops waiting and forgets the request. It continues in the helper, where its outcome can still be had.
     pub fn leave(&self, work: &Work) {
         work.running.abort();
         self.list().retain(|other| other.id != work.id);
@@ -151,7 +150,7 @@ impl Works {
 }
 
 impl Work {
-    /// What is answered before there is an outcome.
+    /// Returns the answer `waiting`, with the news so far.
     pub fn so_far(&self) -> Answer {
         let state = self.state.borrow();
         let id = self.of.clone().unwrap_or_else(|| self.id.clone());

@@ -1,9 +1,9 @@
-//! The planner without a model: plain imperative English, understood whole or not at all.
+//! The planner without a model: parses plain imperative English, and refuses a text that it does not understand
+//! whole.
 //!
-//! It knows a small language on purpose. What does not fit is named and nothing is done, since a
-//! guess would be carried out as root's work. Text in quotes is taken as it stands: there are no
-//! escapes, and any other kind of quote is text in it. A written text that does not end in a line
-//! break gets one: pages and configuration files end in one.
+//! The language is small on purpose. Words that do not fit are named in the error and nothing is done, since a
+//! guess would run as root. Quoted text is taken literally: there are no escapes, and other kinds of quotes in it
+//! are text. A line break is added to written text that does not end in one, as pages and configuration files do.
 
 mod changes;
 mod cursor;

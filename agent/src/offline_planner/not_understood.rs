@@ -7,7 +7,7 @@ use std::fmt;
 pub struct NotUnderstood {
     /// The words, as they stood.
     pub words: String,
-    /// What could be said instead; may be empty.
+    /// Hint at a phrase that is understood; may be empty.
     pub hint: String,
 }
 

@@ -6,7 +6,7 @@ use super::vocabulary::{AT_BOOT, EVERYTHING, LISTS, STATES, State, Verb};
 use super::words::Token;
 use crate::protocol::tool::{Action, PackageTool, Tool};
 
-/// What "it" and "them" stand for.
+/// Referent of "it" and "them".
 pub enum Subject {
     None,
     Packages(Vec<String>),

@@ -2,7 +2,7 @@
 
 use crate::protocol::tool::Action;
 
-/// What an order asks for.
+/// Verb of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Ensure,
@@ -30,7 +30,7 @@ pub enum Verb {
     Unknown,
 }
 
-/// What is done to names in a list.
+/// Change of the names in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Install,
@@ -168,7 +168,7 @@ pub const FOREIGN: &[&str] = &[
     "without",
 ];
 
-/// What may stand before an order.
+/// Phrases allowed before an order.
 pub const LEADING: &[&[&str]] = &[
     &["please"],
     &["kindly"],
@@ -181,27 +181,27 @@ pub const LEADING: &[&[&str]] = &[
     &["will", "you"],
 ];
 
-/// What may stand after an order.
+/// Phrases allowed after an order.
 pub const TRAILING: &[&[&str]] =
     &[&["please"], &["now"], &["again"], &["too"], &["as", "well"], &["for", "me"]];
 
-/// What may stand after "enable".
+/// Phrases allowed after "enable".
 pub const AT_BOOT: &[&[&str]] = &[&["at", "boot"], &["on", "boot"], &["at", "startup"], &["on", "startup"]];
 
-/// What may stand after a name.
+/// Nouns allowed after a name.
 pub const KINDS: &[&str] =
     &["package", "packages", "service", "services", "unit", "units", "daemon", "file", "files"];
 
-/// What may stand before a name.
+/// Words allowed before a name.
 pub const NOUNS: &[&str] = &[
     "the", "a", "an", "both", "package", "packages", "service", "services", "unit", "units", "daemon",
     "file", "files",
 ];
 
-/// What may stand before a text.
+/// Words allowed before a text.
 pub const TEXT_NOUNS: &[&str] = &["the", "a", "text", "content", "contents", "line", "word", "words"];
 
-/// What may follow "update": all of it means the package lists.
+/// Phrases after "update" that mean the package lists.
 pub const LISTS: &[&[&str]] = &[
     &["the", "package", "lists"],
     &["the", "package", "list"],
@@ -213,7 +213,7 @@ pub const LISTS: &[&[&str]] = &[
     &["apt"],
 ];
 
-/// What may follow "upgrade" for all packages.
+/// Phrases after "upgrade" that mean all packages.
 pub const EVERYTHING: &[&[&str]] =
     &[&["all", "the", "packages"], &["all", "packages"], &["all"], &["everything"], &["the", "system"]];
 

@@ -3,7 +3,7 @@
 /// A token and where it stands in the text, in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its first byte.
     pub start: usize,
@@ -11,12 +11,12 @@ pub struct Token {
     pub end: usize,
 }
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// A run of anything without blanks.
     Word(String),
-    /// What stood between quotes, as it stood: no escapes, other quotes are text.
+    /// Quoted text, literally: no escapes, other quotes are text.
     Quoted(String),
     /// A comma or "and": the list goes on, or another order follows.
     Comma,
@@ -53,7 +53,7 @@ const QUOTES: &[(char, &[char])] = &[
 const COMMAS: &[&str] = &["and", "also", "&"];
 /// Words between orders only.
 const STOPS: &[&str] = &["then", "next", "finally", "afterwards", "&&"];
-/// What may stand after a word or a quote without belonging to it.
+/// Punctuation after a word or a quote that is no part of it.
 const MARKS: [char; 4] = ['.', '!', '?', ':'];
 
 /// Splits a text.

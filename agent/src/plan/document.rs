@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 const TYPES: &[&str] = &["command_plan", "file_patch", "direct_answer", "no_change", "user_input"];
 
 impl Plan {
-    /// Takes a value for a plan.
+    /// Parses a plan.
     ///
     /// # Errors
-    /// What is wrong with it first.
+    /// The first fault.
     pub fn of(value: Value) -> Result<Self, Unfit> {
         let shape = |why: String| unfit(Code::InvalidShape, why);
         let Value::Object(members) = &value else { return Err(shape("a plan is a JSON object".into())) };

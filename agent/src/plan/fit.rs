@@ -97,7 +97,7 @@ impl Check {
     }
 }
 
-/// What can be known of a call before it is made. A command in one is held to what a command by itself is.
+/// Checks a call before it is made. A command in it is judged like a command of a plan.
 fn call_fits(tool: &Tool) -> Result<(), Unfit> {
     if let Tool::Shell { cmd } = tool {
         judged(cmd)?;
@@ -130,7 +130,7 @@ fn judged(command: &str) -> Result<Meaning, Unfit> {
 pub fn changes(tool: &Tool) -> bool {
     match tool {
         Tool::Shell { .. } => true,
-        // What asks the helper for nothing only looks.
+        // A tool without a request to the helper is read-only.
         other => request(other).is_some_and(|request| request.is_effect()),
     }
 }

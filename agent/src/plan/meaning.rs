@@ -3,7 +3,7 @@
 use super::argv;
 use crate::shims::{self, Nowhere, Translation};
 
-/// What a command comes to.
+/// Translation of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Meaning {
     /// Requests, in this order.

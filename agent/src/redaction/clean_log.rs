@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, PoisonError, RwLock};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// What a log of this process must not hold. One list, since a process has one log.
+/// Secrets that the log must not contain. One list, since a process has one log.
 static HELD: RwLock<Vec<Arc<Secrets>>> = RwLock::new(Vec::new());
 
 impl Secrets {

@@ -56,7 +56,7 @@ pub struct Pem {
     pub inside: bool,
 }
 
-/// What a line is to a key.
+/// Position of a line in a PEM block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
     /// Its first.

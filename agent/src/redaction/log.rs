@@ -1,7 +1,7 @@
 //! The log: a line an event, with the trace that it belongs to.
 //!
 //! Text is `LEVEL TRACE message key=value…`, with `-` where nothing is traced; JSON is one object a line, with the
-//! same names. Whatever an event tells is made fit for a line: what it quotes may be anybody's.
+//! same names. Control characters are escaped, since values may come from anybody.
 
 use crate::config::tables::Log;
 use crate::config::values::{LogFormat, LogLevel};
@@ -19,7 +19,7 @@ use tracing_subscriber::registry::LookupSpan;
 /// A value is cut to so many characters.
 const VALUE_LIMIT: usize = 1000;
 
-/// What writes the log.
+/// Builds the tracing subscriber that writes the log.
 pub fn subscriber<W>(log: &Log, to: W) -> impl Subscriber + Send + Sync
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
@@ -86,7 +86,7 @@ fn json(to: &mut Writer<'_>, level: Level, fields: EventFields) -> fmt::Result {
     writeln!(to, "{}", postern_text::json(&Value::Object(line).to_string()))
 }
 
-/// What an event says.
+/// Message and fields of an event.
 #[derive(Default)]
 struct EventFields {
     message: String,

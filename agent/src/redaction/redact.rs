@@ -5,7 +5,7 @@ use regex::{Captures, Regex};
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// What stands in their place.
+/// Replacement for a redacted text.
 pub const MARK: &str = "[REDACTED]";
 
 /// Shapes, and what of a match is kept.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-/// What stands for a secret.
+/// Placeholder of a secret in a call.
 static PLACEHOLDER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\{\{secret:([^{}]*)\}\}").ok());
 
 /// How a placeholder begins.

@@ -85,7 +85,7 @@ impl Values {
             text.push_str(MARK);
             count += 1;
         }
-        // What is read from an offset on begins in the middle of one.
+        // Text read from an offset may begin in the middle of a value.
         if let Some(length) =
             self.values.iter().filter_map(|value| cut_on(&text, value.expose_secret())).max()
         {
@@ -115,7 +115,7 @@ fn forms(value: &str) -> Vec<String> {
     for engine in [&STANDARD, &URL_SAFE] {
         for before in 0..3_usize {
             let text = engine.encode([&vec![0; before], value.as_bytes()].concat());
-            // What the neighbours share in is left out.
+            // Characters that also encode bits of the neighbours are left out.
             let (from, rest) = ((before * 8).div_ceil(6), (before + value.len()) * 8 / 6);
             forms.extend(text.get(from..rest).filter(|form| form.len() >= SHORTEST_PART).map(str::to_owned));
         }

@@ -5,7 +5,7 @@ use nix::unistd::{Gid, Group, User, getegid, geteuid, getgrouplist, getgroups};
 use std::ffi::CString;
 
 const NAME: &str = "groups";
-/// Who may give tasks.
+/// Group that may give tasks.
 const USERS: &str = "postern-users";
 /// Those with which a person may do more.
 const OTHERS: [&str; 2] = ["postern-operators", "postern-auditors"];
@@ -45,7 +45,7 @@ pub fn check() -> Check {
     verdict(&user.name, of(USERS), OTHERS.map(|name| (name, of(name))))
 }
 
-/// What follows from where `user` stands.
+/// Judges a user's memberships.
 #[must_use]
 pub fn verdict(
     user: &str,

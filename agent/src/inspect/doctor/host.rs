@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// What older kernels lack, seccomp holds.
+/// Landlock ABI that restricts truncation; on older kernels seccomp does.
 const TRUNCATION_ABI: i32 = 3;
 /// Less free space, and records may soon not fit.
 const FREE_MIB: u64 = 64;
@@ -21,7 +21,7 @@ pub fn checks(root: &Path) -> Vec<Check> {
     vec![audit(root), dpkg(root), landlock(), clock(root)]
 }
 
-/// The directory of the audit log. What is in it is for auditors.
+/// Checks the directory of the audit log; its content is for auditors.
 fn audit(root: &Path) -> Check {
     const NAME: &str = "audit";
     let directory = root.join("var/log/postern");

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 /// The entry's name.
 pub const NAME: &str = "postern";
 
-/// What is to be done with the entry.
+/// Change of the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It is added.

@@ -13,10 +13,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// What a file holds; null where it is empty.
+    /// Parses a file; null where it is empty.
     ///
     /// # Errors
-    /// It is not of this form.
+    /// It is not of this format.
     pub fn value(self, text: &str) -> Result<Value, String> {
         match self {
             Self::Json => json::value(text),

@@ -22,7 +22,7 @@ fn parse(text: &str) -> Result<CstRootNode, String> {
     CstRootNode::parse(text, &OPTIONS).map_err(|error| format!("it is no JSON: {error}"))
 }
 
-/// What a file holds.
+/// Parses a file.
 pub fn value(text: &str) -> Result<Value, String> {
     Ok(parse(text)?.to_serde_value().unwrap_or_default())
 }

@@ -103,7 +103,7 @@ fn without_empty(mut file: Value, entry: &Entry) -> Value {
     file
 }
 
-/// What the file must hold afterwards.
+/// Returns the expected value of the file after the change.
 fn expected(before: Value, entry: &Entry, change: Change) -> Value {
     let mut root = match before {
         Value::Object(members) => members,

@@ -4,7 +4,7 @@ use super::entry::{Change, Entry, Field, NAME};
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, Item, Table, value as item};
 
-/// What a file holds.
+/// Parses a file.
 pub fn value(text: &str) -> Result<Value, String> {
     let table: toml::Table = text.parse().map_err(|error| format!("it is no TOML: {error}"))?;
     serde_json::to_value(table).map_err(|error| error.to_string())

@@ -19,7 +19,7 @@ pub fn replace(path: &Path, old: Option<&str>, new: &str) -> Result<Option<PathB
     };
     let directory = path.parent().ok_or_else(|| format!("{} has no directory", path.display()))?;
     fs::create_dir_all(directory).map_err(|e| failed("make", directory, e))?;
-    // What a configuration holds besides may be secret.
+    // A new file is private: the configuration may also hold secrets.
     let mode = fs::metadata(&path).map_or(0o600, |is| is.permissions().mode() & 0o7777);
     let copy = match old {
         Some(old) => Some(kept(&path, old, mode)?),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::ops::Range;
 
-/// What a file holds.
+/// Parses a file.
 pub fn value(text: &str) -> Result<Value, String> {
     if text.lines().all(is_blank) {
         return Ok(Value::Null);
