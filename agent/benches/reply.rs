@@ -1,7 +1,6 @@
-//! What reading a model's reply costs: `cargo bench -p postern-agent --bench reply`.
+//! Measures parsing of a model's reply: `cargo bench -p postern-agent --bench reply`.
 //!
-//! The bar is 10 µs for 1 KB, and time in proportion to length up to 1 MB, for honest replies and for
-//! those made to be slow.
+//! The bar is 10 µs for 1 KB, and linear time up to 1 MB, for ordinary replies and for those made to be slow.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use postern_agent::llm::reply_parser;

@@ -4,7 +4,7 @@ use crate::lines::{Ends, ends, shown, split, with_end};
 use crate::{FileDiff, Kind, Mark};
 use std::fmt;
 
-/// What a file holds after its hunks, and where they went.
+/// Result of applying a file's hunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
     /// The new content.
@@ -42,9 +42,9 @@ pub enum Reason {
     Nowhere {
         /// The first line that differs where the diff says, from 1.
         line: usize,
-        /// What should stand there.
+        /// The expected line.
         expected: Vec<u8>,
-        /// What stands there; `None` past the end.
+        /// The actual line; `None` past the end.
         actual: Option<Vec<u8>>,
     },
     /// Its lines stand in several places, and not where the diff says.

@@ -76,7 +76,7 @@ impl Reader<'_> {
 
 /// `@@ -3,4 +3,5 @@ what it is in` as (3, 4, 5).
 fn ranges(header: &[u8]) -> Option<(usize, usize, usize)> {
-    // What follows the ranges is for people, and as long as a line may be.
+    // The text after the ranges is for people, and may be as long as a line.
     let text = String::from_utf8_lossy(&header[..header.len().min(100)]);
     let (ranges, _) = text.strip_prefix("@@ -")?.split_once(" @@")?;
     let (old, new) = ranges.split_once(" +")?;

@@ -9,7 +9,7 @@ const LIMIT: Duration = Duration::from_millis(500);
 /// Lines around a change.
 const CONTEXT: usize = 3;
 
-/// What differs between two contents of a file.
+/// Difference of two contents of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
     /// The diff, with its header; empty where nothing differs.
@@ -20,8 +20,8 @@ pub struct Difference {
     pub removed: usize,
 }
 
-/// The difference between a file's old and new content; `None` where there is no file. What holds a zero byte is
-/// named and not shown.
+/// Compares a file's old and new content; `None` where there is no file. A content with a zero byte is named and
+/// not shown.
 #[must_use]
 pub fn difference(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Difference {
     let mut made = Difference::default();

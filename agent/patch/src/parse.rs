@@ -10,7 +10,7 @@ use std::fmt;
 pub struct ParseError {
     /// The diff's line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub why: String,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// What git's own headers say of the file that follows.
+/// git's own header lines for the file that follows.
 #[derive(Default)]
 struct Git<'a> {
     /// The two paths, not yet told apart.

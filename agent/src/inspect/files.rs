@@ -125,7 +125,7 @@ pub fn list(places: &HostPaths, path: &str) -> Result<ReadResult, ReadError> {
     Ok(ReadResult::seen(content))
 }
 
-/// Returns the entries of an open directory, sorted by name, and whether there are more than [`ENTRY_LIMIT`].
+/// Returns the entries of an open directory, sorted by name, and whether there are more than `ENTRY_LIMIT`.
 pub fn entries(directory: &File) -> io::Result<(Vec<DirEntry>, bool)> {
     let mut names = std::fs::read_dir(same(directory.as_fd()))?;
     let mut entries = names.by_ref().take(ENTRY_LIMIT).collect::<io::Result<Vec<_>>>()?;

@@ -4,14 +4,14 @@ use super::reply_parser::{self, Reading};
 use super::tools::Tool;
 use serde::{Deserialize, Serialize};
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Prompt<'p> {
-    /// What it is to do.
+    /// The system prompt.
     pub system: &'p str,
-    /// What was said so far; the last turn is not the model's.
+    /// The conversation so far; the last turn is not the model's.
     pub turns: &'p [Turn],
-    /// What it may call.
+    /// The tools offered.
     pub tools: &'p [Tool],
 }
 
@@ -22,11 +22,11 @@ pub enum Turn {
     User(String),
     /// The model's.
     Model(Reply),
-    /// What came of calls of the turn before.
+    /// Results of the calls of the turn before.
     Results(Vec<CallResult>),
 }
 
-/// What came of one call.
+/// Result of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallResult {
     /// The call's id; empty where the call was text.

@@ -1,7 +1,7 @@
-//! Language models: the endpoints that they answer at, and what a reply of theirs asks for.
+//! Language models: their endpoints, and the tool calls in their replies.
 //!
-//! A model's words are hostile input. What of them becomes a call is decided in [`reply_parser`] alone, and a call is
-//! typed: its arguments are exactly those of one tool.
+//! A model's words are hostile input. They become a call in [`reply_parser`] alone, and a call is typed: its
+//! arguments are exactly those of one tool.
 
 pub mod conversation;
 pub mod endpoints;

@@ -32,19 +32,19 @@ impl Repairs {
     }
 }
 
-/// What was repaired in the JSON of a call, as the log names it.
+/// Returns the repairs of a call's JSON, under their names in the log.
 #[must_use]
 pub fn of_json(reading: &Reading) -> Vec<String> {
     reading.repairs.iter().filter_map(|repair| json!(repair).as_str().map(str::to_owned)).collect()
 }
 
-/// What stands around a call in words: `fence` or `prose`. The call itself is as the model wrote it.
+/// Returns the text around an exact call: `fence` or `prose`.
 #[must_use]
 pub fn around(reply: &Reply) -> Option<String> {
     if !reply.calls.is_empty() {
         return None;
     }
-    // What a model thinks aloud is no part of its reply.
+    // Reasoning is no part of a reply.
     let text = ["</think>", "</thinking>", "</reasoning>"]
         .iter()
         .fold(reply.text.as_str(), |text, tag| text.rsplit_once(tag).map_or(text, |(_, rest)| rest));
@@ -62,7 +62,7 @@ pub fn must_be_exact(call: &Call) -> bool {
     call.is_effect() || matches!(call, Call::Shell(_) | Call::MakePlan(_))
 }
 
-/// What a model is told of a call that is not made.
+/// Returns the error sent to the model for a change that was not exact JSON.
 #[must_use]
 pub fn not_exact(kinds: &[String]) -> String {
     format!(

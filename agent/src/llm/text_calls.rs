@@ -32,7 +32,7 @@ impl Form {
     }
 }
 
-/// What a model is told of the form of its answer.
+/// Returns the instructions for calls in text, for endpoints without tool calls.
 #[must_use]
 pub fn instructions(tools: &[Tool]) -> String {
     let mut text = format!(

@@ -13,7 +13,7 @@ const SYSTEM: &str = "You administer one Debian host.";
 const WORDS: &str = "Answer with the word ok.";
 const ORDER: &str = "Look at the status of the unit nginx. Call the tool that does it.";
 
-/// What was found.
+/// Result of a trial of an endpoint.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trial {
     /// Where it answers.
@@ -24,16 +24,16 @@ pub struct Trial {
     pub is_streamed: bool,
     /// Tokens of the first answer; all zero where the endpoint does not count.
     pub usage: Usage,
-    /// What it takes.
+    /// Learned abilities of the endpoint.
     pub abilities: Abilities,
-    /// What was called in the fields of the wire format, or in text where the endpoint has none.
+    /// The call in the wire format's fields, or in text where the endpoint has none.
     pub call: TrialCall,
-    /// What was called in text, where the endpoint has calls of its own as well.
+    /// The call in text, where the endpoint has native calls too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_in_text: Option<TrialCall>,
 }
 
-/// What came of asking for a call.
+/// Result of asking for a call.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialCall {

@@ -76,7 +76,7 @@ arguments! {
     Package { name: String, #[serde(default, skip_serializing_if = "String::is_empty")] version: String }
     /// A parameter of a command.
     Parameter { name: String, value: String }
-    /// What a file shall hold.
+    /// New content and attributes of a file.
     FileChange {
         path: String,
         #[serde(default)] kind: ChangeKind,

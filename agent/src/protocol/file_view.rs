@@ -17,7 +17,7 @@ pub struct FileView {
     pub was: Option<FileInfo>,
     /// How many lines it has.
     pub lines: usize,
-    /// What would change in it.
+    /// The difference.
     pub difference: Difference,
 }
 

@@ -47,7 +47,8 @@ impl Task {
             let verbs = (done.verb, effect.verb);
             let is_covered = verbs.0 == verbs.1
                 || COVERED.contains(&verbs)
-                // What did not come up again runs once it was started. One that ran already was not restarted.
+                // A start that changed something makes up for a failed restart; a unit that still ran was not
+                // restarted.
                 || verbs == ("unit.start", "unit.restart") && failed.status == StepStatus::Error && is_changed;
             // Of a request of the wrong form only the command counts; of a diff that cannot be read nothing does.
             let is_malformed = failed.code() == "invalid_argument";
@@ -72,7 +73,7 @@ impl StepResult {
     }
 }
 
-/// What the first verb does to an object includes what the second does.
+/// The first verb's effect on an object includes the second's.
 const COVERED: &[(&str, &str)] = &[
     ("file.patch", "file.write"),
     ("file.write", "file.patch"),
@@ -84,7 +85,7 @@ const COVERED: &[(&str, &str)] = &[
     ("unit.restart", "unit.try-restart"),
 ];
 
-/// What a step is to change on the host; nothing where it only looks.
+/// Returns the intended changes of a step; empty for a read-only one.
 fn effects(tool: &Tool) -> Vec<Effect> {
     if let Tool::ApplyPatch { diff } = tool {
         let files = parse(diff.as_bytes()).unwrap_or_default();
@@ -92,7 +93,7 @@ fn effects(tool: &Tool) -> Vec<Effect> {
     }
     let Some(request) = request(tool).filter(Request::is_effect) else { return Vec::new() };
     match &request {
-        // Whatever the version: another one of the same package is another try.
+        // Without the version: another version of the same package is another try.
         Request::PackageInstall(args) => {
             of(request.verb(), "", args.packages.iter().map(|package| package.name.clone()).collect())
         }

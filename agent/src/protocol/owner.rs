@@ -1,18 +1,18 @@
-//! Whose a task or a request is.
+//! The owner of a task or a request.
 
 use serde::{Deserialize, Serialize};
 
-/// Who gave it. To all others it does not exist.
+/// The owner. To all others the task or request does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Owner {
     /// A person, as the kernel names the peer of a Unix socket.
     Uid(u32),
-    /// Whoever has the token of the HTTP service.
+    /// The bearer of the HTTP service's token.
     Token,
 }
 
-/// What somebody wants of a task.
+/// Right to a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     /// To look at it.

@@ -5,7 +5,7 @@ use super::request::Request;
 use std::fmt::Write;
 
 impl Request {
-    /// What a request is about: the packages, the unit, the path.
+    /// Returns the objects of a request: its packages, unit or path.
     #[must_use]
     pub fn target(&self) -> String {
         self.objects().join(" ")
@@ -78,7 +78,7 @@ impl Request {
         }
     }
 
-    /// What besides the objects the policy looks at.
+    /// Returns the arguments besides objects that the policy limits.
     fn limits(&self) -> Vec<String> {
         let (bytes, mode, owner, group) = match self {
             Self::FileWrite(args) => {

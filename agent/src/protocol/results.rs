@@ -47,8 +47,8 @@ pub enum Entry {
 }
 
 impl Results {
-    /// The number of the next step. What a command's programs asked for has that command's; a reply that was no call
-    /// takes no number, and has that of the step which came instead.
+    /// Returns the number of the next step. Requests of a command's programs have that command's; a reply that was
+    /// no call has that of the step which came instead.
     #[must_use]
     pub fn next_number(&self) -> usize {
         self.own().saturating_add(1)

@@ -146,7 +146,7 @@ pub struct Change {
 pub struct TaskOrder {
     /// The person's words.
     pub task: String,
-    /// What the person calls the tasks that belong together.
+    /// The person's name for tasks that belong together.
     pub session: String,
     /// The plan.
     pub steps: Vec<Tool>,
@@ -156,19 +156,19 @@ pub struct TaskOrder {
     pub reason: String,
     /// How long to wait in each step; 0 = as the rule says.
     pub wait_ms: u32,
-    /// Who gave it.
+    /// Its owner.
     pub owner: Owner,
     /// That person is there to be asked.
     pub interactive: bool,
     /// The task whose memory it goes on with.
     #[serde(default)]
     pub after: Option<String>,
-    /// What is wanted.
+    /// Kind of the order.
     #[serde(default)]
     pub work: Work,
 }
 
-/// What is wanted of an order.
+/// Kind of an order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {

@@ -78,7 +78,7 @@ pub enum Tool {
     SearchFiles {
         /// The absolute path of a file or a directory.
         path: String,
-        /// What to find, literally.
+        /// The text, literally.
         text: String,
         /// The most matches.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,7 +86,7 @@ pub enum Tool {
     },
     /// Find a text in logs.
     SearchLogs {
-        /// What to find, literally.
+        /// The text, literally.
         text: String,
         /// The most matches.
         #[serde(default, skip_serializing_if = "Option::is_none")]

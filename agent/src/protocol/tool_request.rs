@@ -21,8 +21,8 @@ pub fn install(names: &[String]) -> Request {
     Request::PackageInstall(Packages { packages: names.iter().map(package).collect() })
 }
 
-/// The one request of a tool that is one; of the others the one that changes something. What the agent does or
-/// finds out by itself is none.
+/// Returns the one request of a tool that is one; of a tool with several, the one that changes something. `None`
+/// for the agent's own tools.
 pub fn request(tool: &Tool) -> Option<Request> {
     Some(match tool {
         Tool::Request(request) => request.clone(),
@@ -38,7 +38,7 @@ pub fn request(tool: &Tool) -> Option<Request> {
         Tool::WriteFile { path, content } => {
             Request::FileWrite(Change { change: OneChange(written(path, content, "", "")) })
         }
-        // What it changes is known only once the files are read.
+        // Its changes are known only once the files are read.
         Tool::ApplyPatch { .. } => Request::FilePatch(Changes { changes: Vec::new() }),
         Tool::ReadFile { path, offset, limit } => Request::FileRead(ReadRange {
             path: path.clone(),

@@ -8,7 +8,7 @@ use crate::client::pending_request::Outcome;
 use crate::protocol::event::{Completed, Decision, Event, FileInfo, FileType, PackageInfo, Status, UnitInfo};
 use std::fmt::Write;
 
-/// What the helper found or did, as lines; a file's content as it is. Tables are cut to `width` columns.
+/// Formats the result of a request as lines; a file's content unchanged. Tables are cut to `width` columns.
 #[must_use]
 pub fn found(outcome: &Outcome, width: Option<usize>) -> String {
     let Event::Completed(done) = &outcome.end else { return String::new() };
@@ -120,7 +120,7 @@ fn unit_block(info: &UnitInfo, text: &mut String) {
     }
 }
 
-/// What stands in a directory, as `ls -l` would say it.
+/// Lists a directory like `ls -l`.
 fn listing(files: &[FileInfo], width: Option<usize>) -> String {
     let mut table = Table::default();
     for info in files {
@@ -138,7 +138,7 @@ fn listing(files: &[FileInfo], width: Option<usize>) -> String {
 }
 
 fn file(info: &FileInfo, is_content: bool, text: &mut String) {
-    // What is gone has no mode.
+    // A removed file has no mode.
     let _ = if info.mode.is_empty() {
         writeln!(text, "{} is gone", info.path)
     } else if is_content || info.size > 0 {

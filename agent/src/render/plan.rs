@@ -18,7 +18,7 @@ const GROUPS: &[(Action, &str, &str)] = &[
     (Action::Unspecified, "would change", "changed"),
 ];
 
-/// What would happen; `views` are the files as the client sees them, `width` that of the terminal.
+/// Formats a plan; `views` are the files as the client sees them, `width` that of the terminal.
 #[must_use]
 pub fn plan(plan: &Plan, views: &[FileView], width: Option<usize>) -> String {
     let mut text = String::new();
@@ -57,7 +57,7 @@ fn packages(plan: &Plan, width: Option<usize>, text: &mut String) {
     }
 }
 
-/// What happened to the packages, a line each.
+/// Formats the changes of packages, a line each.
 #[must_use]
 pub fn packages_done(plan: &Plan) -> String {
     let mut text = String::new();

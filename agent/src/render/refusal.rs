@@ -93,7 +93,7 @@ pub fn next_step(code: &str, explain: &str) -> Option<String> {
     })
 }
 
-/// What the operator's next command is for.
+/// Returns the purpose of the operator's next command.
 fn purpose(code: &str) -> &'static str {
     match code {
         "unknown_client" => "name this user as a [[client]] in /etc/postern/policy.d",

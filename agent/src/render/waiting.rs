@@ -43,8 +43,8 @@ pub fn time_of(request_id: &str) -> Option<String> {
     Some(clock(unix_s))
 }
 
-/// Who can approve, until when, and what the person can do meanwhile. `which` is what `postern-admin approve` takes, `who`
-/// is in words.
+/// Says who can approve, until when, and what the person can do meanwhile. `which` is the argument of
+/// `postern-admin approve`, `who` names people.
 #[must_use]
 pub fn waiting(which: &str, expires_unix_s: u64, rule: &str, who: &str, later: &Later) -> Vec<String> {
     let by = if rule.is_empty() { String::new() } else { format!(" (rule {rule})") };

@@ -1,8 +1,8 @@
-//! System call filters of a tool's process: two lists, each a seccomp filter.
+//! Seccomp filters of a tool's process: an allow list and a deny list.
 //!
-//! Whatever stands in neither answers "not implemented", as an older kernel would, so that programs fall
-//! back: new calls, those of x32, and `clone3` and `openat2`, whose arguments a filter cannot read. What is
-//! refused by name answers "not permitted". A call of another architecture ends the process.
+//! A call in neither fails with ENOSYS, as on an older kernel, so that programs fall back: new calls, those of x32,
+//! and `clone3` and `openat2`, which take arguments that a filter cannot read. A call in the deny list fails with
+//! EPERM. A call of another architecture ends the process.
 
 use super::wire::SandboxRequest;
 use crate::protocol::confinement::Profile;
@@ -20,7 +20,7 @@ macro_rules! numbers {
     ($($name:ident)*) => { &[$(libc::$name),*] };
 }
 
-/// What programs need: files, memory, processes of their own, time, and pairs of pipes.
+/// Calls that programs need: files, memory, their own processes, time, and pairs of pipes.
 const ALLOWED: &[libc::c_long] = numbers! {
     SYS_read SYS_write SYS_close SYS_fstat SYS_lseek SYS_mmap SYS_mprotect SYS_munmap SYS_brk SYS_mremap
     SYS_msync SYS_mincore SYS_madvise SYS_membarrier SYS_mlock SYS_munlock SYS_mlock2
@@ -67,7 +67,7 @@ const ALLOWED_HERE: &[libc::c_long] = numbers! {
 #[cfg(not(target_arch = "x86_64"))]
 const ALLOWED_HERE: &[libc::c_long] = numbers! { SYS_renameat };
 
-/// What nobody has who is only to work on files: others' memory, the kernel, namespaces, mounts, keys.
+/// Calls that no program for files and text needs: others' memory, the kernel, namespaces, mounts, keys.
 const REFUSED: &[libc::c_long] = numbers! {
     SYS_ptrace SYS_process_vm_readv SYS_process_vm_writev SYS_process_madvise SYS_pidfd_getfd SYS_kcmp
     SYS_unshare SYS_setns SYS_mount SYS_umount2 SYS_pivot_root SYS_chroot SYS_open_tree SYS_move_mount

@@ -1,5 +1,5 @@
-//! The child: it takes its order, confines itself, and becomes the program. Whatever goes wrong before is said on
-//! the descriptor that the order came by, and nothing is run.
+//! The child: reads its job, confines itself, and executes the program. An error before that is reported on the
+//! job's descriptor, and nothing is run.
 
 use super::job::Program;
 use super::wire::{self, SandboxJob};

@@ -6,7 +6,7 @@ use super::paths::shown;
 use crate::protocol::confinement::Profile;
 use std::path::{Path, PathBuf};
 
-/// What `postern-tool@.service` hides below directories that a profile shows: `InaccessiblePaths=`.
+/// `InaccessiblePaths=` of `postern-tool@.service`, below directories that a profile shows.
 const INACCESSIBLE: &[&str] = &[
     "/etc/postern",
     "/run/containerd",
@@ -25,13 +25,13 @@ const OWN: &[&str] = &["/dev", "/var/lib/postern-tool"];
 const WRITABLE: &[&str] = &["/tmp", "/var/tmp"];
 /// Programs that tell of other processes, which `ProtectProc=invisible` hides.
 const OF_PROCESSES: &[&str] = &["fuser", "htop", "lsof", "pgrep", "pidof", "pkill", "ps", "pstree", "top"];
-/// What programs say that have no network.
+/// Error texts of programs without network.
 const NO_NETWORK: &[&str] =
     &["Network is unreachable", "Could not resolve host", "Temporary failure in name resolution"];
 /// As many are named.
 const MOST: usize = 8;
 
-/// What a call could read.
+/// Readable part of the file system in a call.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'v> {
     /// The profile that it ran under.

@@ -17,7 +17,7 @@ const PORTS: i32 = 4;
 /// The first ABI that keeps signals within the sandbox.
 pub const SIGNALS: i32 = 6;
 
-/// What this process was given by its unit.
+/// Controls that this process has from its unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     /// The Landlock ABI to use; 0 for none.
@@ -55,7 +55,7 @@ impl Facts {
         }
     }
 
-    /// Who holds what of this call.
+    /// Returns each control of this call with the mechanism that enforces it.
     pub fn controls(self, ask: &SandboxRequest) -> Vec<Control> {
         let by_unit =
             |holds: bool, lacks: &str| held(if holds { Holder::Unit } else { Holder::Nobody }, lacks);
@@ -89,7 +89,7 @@ impl Facts {
     }
 }
 
-/// Who holds a control, and what is missing where nobody does.
+/// The mechanism that enforces a control, and the missing part where none does.
 struct MissingControl(Holder, String);
 
 fn held(by: Holder, lacks: &str) -> MissingControl {

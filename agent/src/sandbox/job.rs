@@ -13,7 +13,7 @@ pub const SUPERVISE: &str = "tool";
 /// The subcommand of its child, which confines itself and becomes the program.
 pub const CONFINED: &str = "tool-exec";
 
-/// What is run.
+/// Program of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Program {
@@ -26,9 +26,9 @@ pub enum Program {
 /// One call.
 #[derive(Debug)]
 pub struct Job {
-    /// What is run.
+    /// The program.
     pub program: Program,
-    /// What it may reach.
+    /// Its sandbox profile.
     pub profile: Profile,
     /// The task's own directory: one a task, kept from call to call.
     pub task: String,
@@ -56,7 +56,7 @@ pub enum Ended {
     Disk,
 }
 
-/// What came of a call.
+/// Result of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// How it ended.
@@ -65,21 +65,21 @@ pub struct Record {
     pub exit_code: Option<i32>,
     /// The signal.
     pub signal: Option<i32>,
-    /// What it wrote, and nobody else; where `truncated`, with a line that says how much is left out.
+    /// The program's own standard output; where `truncated`, with a line that says how much is left out.
     #[serde(with = "base64_bytes")]
     pub stdout: Vec<u8>,
-    /// What it wrote to its error stream, likewise.
+    /// Its standard error, likewise.
     #[serde(with = "base64_bytes")]
     pub stderr: Vec<u8>,
     /// Not all of its output is here.
     pub truncated: bool,
     /// Of the whole call.
     pub duration_ms: u64,
-    /// What held it.
+    /// The enforced controls.
     pub sandbox: Enforced,
 }
 
-/// What is done where this kernel or this host cannot hold a control.
+/// Behaviour where this kernel or this host cannot enforce a control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unenforced {
@@ -97,7 +97,7 @@ pub struct Sandbox {
     pub socket: PathBuf,
     /// Directories that calls may read besides the system's own.
     pub read_roots: Vec<PathBuf>,
-    /// What is done where a control cannot be held.
+    /// Behaviour where a control cannot be enforced.
     pub unenforced: Unenforced,
     /// The most bytes that the workspaces of all tasks may hold together; the oldest go first.
     pub total: u64,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// The most that is kept of an output, whatever is asked for.
 pub const MOST: usize = 1024 * 1024;
 
-/// What is kept of an output.
+/// Head and tail of an output.
 #[derive(Debug)]
 pub struct OutputBuffer {
     head: Vec<u8>,
@@ -35,7 +35,7 @@ impl OutputBuffer {
         self.left_out > 0
     }
 
-    /// What was kept, with a line where something is missing.
+    /// Returns head and tail, with a line where something is left out between them.
     pub fn into_bytes(self) -> Vec<u8> {
         let mut bytes = self.head;
         if self.left_out > 0 {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Programs, their libraries and settings, and what a host serves.
 const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/srv", "/var/www"];
-/// What the system tells of itself. Not all of /var: the workspaces of other tasks are below it.
+/// System state that may be read. Not all of /var: the workspaces of other tasks are below it.
 const INSPECT: &[&str] = &[
     "/proc",
     "/sys",
@@ -25,7 +25,7 @@ const INSPECT: &[&str] = &[
 const SOURCES: &[&str] = &["/dev/zero", "/dev/random", "/dev/urandom"];
 const SINKS: &[&str] = &["/dev/null", "/dev/full"];
 
-/// What may be done below which paths.
+/// Paths that may be used, by kind of access.
 #[derive(Debug, Default)]
 pub struct Granted {
     /// Read and run.
@@ -42,7 +42,7 @@ pub fn shown(profile: Profile) -> impl Iterator<Item = &'static str> {
     SYSTEM.iter().chain(inspect).copied()
 }
 
-/// What a call is granted.
+/// Returns the paths of a call.
 pub fn granted(order: &SandboxJob) -> Granted {
     let ask: &SandboxRequest = &order.ask;
     let mut granted = Granted::default();

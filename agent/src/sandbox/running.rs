@@ -22,7 +22,7 @@ const SETUP: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(250);
 /// The longest call.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// What is still read of a stream whose program has ended.
+/// Most bytes still read of a stream after its program has ended.
 const REST: usize = 4 * 1024 * 1024;
 
 /// A stream of the program's.
@@ -183,7 +183,7 @@ impl Running {
     }
 }
 
-/// What a wait ended for.
+/// Reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Woken {
     AgentLeft,

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// What a test sets in the unit where it has shims of its own.
+/// Set in the unit by tests with other shims.
 const SHIMS_VARIABLE: &str = "POSTERN_TOOL_SHIMS";
 /// How long the asking, and the child's confining of itself, may take.
 const SETUP: Duration = Duration::from_secs(10);
@@ -149,7 +149,7 @@ fn call(
     }))
 }
 
-/// What holds the call, where that is enough.
+/// Returns the enforced controls, or refuses a call that lacks one.
 fn enforced(facts: Facts, ask: &SandboxRequest) -> Result<Enforced, AgentError> {
     if ask.profile == Profile::None {
         return Err(AgentError::new("refused", "the profile none runs nothing"));

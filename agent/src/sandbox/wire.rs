@@ -35,7 +35,7 @@ fn total() -> u64 {
     TOTAL
 }
 
-/// What comes back.
+/// Reply to a call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxReply {
@@ -44,7 +44,7 @@ pub enum SandboxReply {
     AgentError(AgentError),
 }
 
-/// What the child is told.
+/// Job of the child process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SandboxJob {
     pub ask: SandboxRequest,

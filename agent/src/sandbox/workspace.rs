@@ -17,7 +17,7 @@ pub const ENTRIES: u64 = 20_000;
 /// The most bytes of one file.
 pub const FILE: u64 = 64 * 1024 * 1024;
 
-/// What a call leaves free of the host's disk, where a twentieth of it is not less.
+/// Bytes of the disk that a call leaves free, or a twentieth of the disk if that is less.
 const RESERVE: u64 = 512 * 1024 * 1024;
 
 /// Where workspaces stand: systemd's `STATE_DIRECTORY`.
@@ -108,8 +108,8 @@ pub struct Size {
 }
 
 impl Size {
-    /// Of all that is below a directory. What cannot be counted, however often it is opened, is too much.
-    /// Counting ends where a limit is passed by far.
+    /// Measures all that is below a directory. A directory that cannot be read counts as too large. Stops far above
+    /// a limit.
     pub fn of(path: &Path) -> Self {
         let mut size = Self::default();
         let mut open = vec![path.to_owned()];

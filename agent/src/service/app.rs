@@ -17,7 +17,7 @@ pub const TASK_BODY_LIMIT: usize = 1 << 20;
 /// A `file.patch` of 8 MiB in base64, and some.
 pub const REQUEST_BODY_LIMIT: usize = 12 << 20;
 
-/// What the handlers share.
+/// State shared by the handlers.
 pub struct App {
     pub transport: Arc<Transport>,
     pub store: Arc<Store>,
@@ -37,7 +37,7 @@ pub struct Model {
     pub limits: Limits,
 }
 
-/// Who is behind a connection.
+/// Owner of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub Owner);
 

@@ -15,7 +15,7 @@ pub struct Failure {
     pub error: AgentError,
 }
 
-/// What axum says in words of its own, as an error of ours.
+/// Turns axum's plain-text errors into ours.
 pub async fn as_json(response: Response) -> Response {
     let status = response.status();
     let is_ours = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");

@@ -35,7 +35,7 @@ impl Limit {
         permit.grow(amount).then_some(permit)
     }
 
-    /// What each person may have.
+    /// Returns the limit for each person.
     #[must_use]
     pub fn each(&self) -> usize {
         self.each

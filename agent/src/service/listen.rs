@@ -13,7 +13,7 @@ use tokio::net::UnixListener;
 /// A uid that is nobody's, for a peer whose credentials the kernel does not tell.
 const NOBODY_KNOWN: u32 = u32::MAX;
 
-/// Who is at the other end, as the kernel says.
+/// Returns the peer's uid from `SO_PEERCRED`.
 pub fn peer(stream: &tokio::net::UnixStream) -> Peer {
     Peer(Owner::Uid(stream.peer_cred().map_or(NOBODY_KNOWN, |cred| cred.uid())))
 }

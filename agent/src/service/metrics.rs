@@ -6,7 +6,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// What is counted.
+/// Metrics for Prometheus.
 pub struct Metrics {
     registry: Registry,
     /// By status.

@@ -13,7 +13,7 @@ use serde_json::Value;
 pub struct Wanted {
     /// The person's words; of a plan without words its goal.
     pub task: String,
-    /// What is wanted.
+    /// Kind of the order.
     pub work: Work,
     /// The offline planner's steps.
     pub steps: Vec<Tool>,
@@ -30,7 +30,7 @@ pub enum Planner {
     Offline,
 }
 
-/// What of an order says what is wanted.
+/// The order in a request's body.
 pub struct Words {
     /// The person's words; may be empty where a plan is given.
     pub task: String,

@@ -15,7 +15,7 @@ macro_rules! routes {
         /// The routes as methods and paths, in the document's notation.
         pub const ROUTES: &[(&str, &str)] = &[$((stringify!($method), $path),)+];
 
-        /// What is served.
+        /// Builds the router of all routes.
         pub fn router() -> Router<Arc<App>> {
             Router::new()
                 $(.route($path, $method($($handler)::+)$(.layer(DefaultBodyLimit::max($limit)))?))+

@@ -308,7 +308,7 @@ pub async fn resume(
         Ok(entry) => entry,
         Err(answer) => return *answer,
     };
-    // What became of the last call is the helper's to say.
+    // The helper must be reachable: it has the outcome of the last call.
     if let Err(AgentError { code, message, .. }) = app.transport.is_open().await {
         return fault(StatusCode::SERVICE_UNAVAILABLE, &code, &message);
     }
@@ -404,7 +404,7 @@ pub async fn events(
     Query(After { after }): Query<After>,
     headers: HeaderMap,
 ) -> Response {
-    // What a client sends that was cut off.
+    // Sent by a client that reconnects (server-sent events).
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     let after = after.max(last.unwrap_or(0));
     let entry = match find(&app, owner, Right::See, &id) {
@@ -494,7 +494,7 @@ pub(super) fn find(app: &App, who: Owner, right: Right, id: &str) -> Result<Arc<
     }
 }
 
-/// What is kept cannot be read: that is no answer to anything.
+/// Returns 503 for a task that cannot be read from the database.
 fn unreadable(why: &str) -> Response {
     fault(StatusCode::SERVICE_UNAVAILABLE, "internal", why)
 }

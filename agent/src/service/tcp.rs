@@ -23,7 +23,7 @@ use tokio::net::TcpListener;
 /// A shorter token could be guessed.
 const TOKEN_LENGTH: usize = 16;
 
-/// What a request over TCP must show.
+/// Checks the token of requests over TCP.
 pub struct Gate {
     /// Of the token. Digests of one length are compared, so that the time tells nothing of the token's.
     digest: [u8; 32],

@@ -1,4 +1,4 @@
-//! Runs the tasks of the queue beside each other. Whatever becomes of one, the others go on.
+//! Runs the tasks of the queue concurrently. A failed task does not affect the others.
 
 use super::app::Model;
 use crate::agent_loop::budget::Budget;
@@ -24,7 +24,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use tokio::task::{Id, JoinError, JoinSet};
 
-/// What tasks need, and what one may cost.
+/// Dependencies and limits of tasks.
 pub struct Worker {
     pub queue: Arc<Queue>,
     pub transport: Arc<Transport>,

@@ -11,8 +11,8 @@ const DOWNLOADERS: &[&str] = &[
 const DECODERS: &[&str] =
     &["base64", "base32", "basenc", "xxd", "openssl", "uudecode", "gpg", "rev", "tr", "zcat", "gunzip"];
 
-/// What the words of a command say of its output. A name anywhere counts: it may stand behind a wrapper or
-/// in a script of its own.
+/// Derives the flow of a command's output from its words. A name counts anywhere: it may be behind a wrapper or in
+/// a nested script.
 pub fn flow(words: &[Word]) -> Flow {
     let mut flow = words.iter().fold(Flow::default(), |flow, word| flow | word.flow);
     for word in words {

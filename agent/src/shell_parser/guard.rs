@@ -12,7 +12,7 @@ use std::time::Duration;
 pub const LONGEST: usize = 2048;
 /// Reading a text takes less than a millisecond; on a machine that does much else, more.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What the deepest text that is read needs, many times over.
+/// Stack of the parser's thread in bytes: many times the need of the most deeply nested text.
 const STACK: usize = 32 << 20;
 /// A thread that did not return. It is left behind once; from then on no text is read on one.
 static IS_STUCK: AtomicBool = AtomicBool::new(false);

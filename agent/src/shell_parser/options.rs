@@ -1,5 +1,5 @@
 //! The options that a program knows, in one line: `n: q --lines= --quiet #` (a colon or an equals sign takes
-//! a value, `#` is a number such as `-20`). What the line does not hold is unknown, abbreviations too.
+//! a value, `#` is a number such as `-20`). Options that are not in the line are unknown, also abbreviations.
 
 use super::script::{Certainty, Word};
 

@@ -4,7 +4,7 @@ use super::read::{Reader, options};
 use super::script::{Certainty, Power, Script, Word};
 use brush_parser::{Parser, SourceInfo, ast};
 
-/// What a shell does itself, so that there is no such program to start.
+/// Shell builtins: there is no such program to start.
 const BUILTINS: &[&str] = &[
     ".", ":", "alias", "bg", "break", "cd", "command", "continue", "eval", "exec", "exit", "export", "fc",
     "fg", "getopts", "hash", "jobs", "local", "read", "readonly", "return", "set", "shift", "source",

@@ -116,7 +116,7 @@ impl Reader<'_> {
                 let input = redirects.fold(input.clone(), |input, r| self.redirect(r).unwrap_or(input));
                 let from = self.into.commands.len();
                 let flow = self.compound(compound);
-                // What is fed to a group, any command in it can read.
+                // Any command of a group can read the group's input.
                 for command in self.into.commands.iter_mut().skip(from) {
                     if input.is_fed && !command.input.is_fed {
                         command.input = input.clone();
@@ -159,8 +159,8 @@ impl Reader<'_> {
             ast::CompoundCommand::BraceGroup(group) => self.list(&group.list),
             ast::CompoundCommand::Subshell(subshell) => self.list(&subshell.list),
             ast::CompoundCommand::ForClause(clause) => {
-                // What the loop's variable holds is unknown to its body, but not what it may be. It is an assignment:
-                // `for PATH in .` decides which programs run.
+                // A loop variable has an unknown value, but from known words. It is an assignment: `for PATH in .`
+                // decides which programs run.
                 let name = Word::literal(format!("{}=", clause.variable_name));
                 let mut words = vec![Word::literal("for"), name];
                 words.extend(clause.values.iter().flatten().map(|value| self.word(value)));
@@ -339,7 +339,7 @@ impl Reader<'_> {
     }
 }
 
-/// What `echo` or `printf` with plain words feeds to the next command.
+/// Returns the bytes that `echo` or `printf` with plain words feeds to the next command.
 fn echoed(commands: &[Simple]) -> Option<Word> {
     let [command] = commands else { return None };
     if !matches!(command.program(), "echo" | "printf") {

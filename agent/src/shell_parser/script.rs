@@ -38,9 +38,9 @@ impl std::ops::BitOr for Flow {
 pub struct Word {
     /// The text.
     pub text: String,
-    /// What the text proves.
+    /// Certainty of the text.
     pub certainty: Certainty,
-    /// What a substitution in it runs.
+    /// Flow of the substitutions in it.
     pub flow: Flow,
 }
 
@@ -61,7 +61,7 @@ impl Word {
     }
 }
 
-/// What a command reads on its standard input.
+/// Standard input of a command.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Input {
     /// Another command or a document of the script feeds it.
@@ -97,9 +97,9 @@ impl Power {
 pub struct Simple {
     /// The program and its arguments.
     pub words: Vec<Word>,
-    /// What it reads.
+    /// Its standard input.
     pub input: Input,
-    /// Who it runs as.
+    /// The user that it runs as.
     pub power: Power,
     /// How many scripts it stands in: substitutions and `sh -c` count.
     pub depth: usize,
@@ -139,7 +139,7 @@ impl Simple {
     }
 }
 
-/// What rules can ask of a text besides its commands.
+/// A fact about a text that rules can test besides its commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
@@ -178,6 +178,6 @@ pub enum Fact {
 pub struct Script {
     /// Its commands, in the order of the text.
     pub commands: Vec<Simple>,
-    /// What else was seen.
+    /// Facts about the text.
     pub facts: BTreeSet<Fact>,
 }

@@ -1,10 +1,10 @@
-//! Programs that start another: what they start is judged, not only they.
+//! Unwraps programs that start another one (`env`, `xargs`, `sh -c`): both are judged.
 
 use super::options::{OptionOrder, Parsed};
 use super::script::{Certainty, Flow, Input, Power, Simple, Word};
 use super::wrappers::{Frame, Holds, WRAPPERS, Wrapper};
 
-/// What stands inside a command.
+/// Commands nested in a command.
 pub enum Inside {
     /// Nothing: the command is what it says.
     Nothing,
@@ -39,7 +39,7 @@ pub fn resets_path(command: &Simple) -> bool {
         .is_some_and(|parsed| parsed.options.iter().any(|(name, _)| resets.contains(&name.as_str())))
 }
 
-/// What a command has inside.
+/// Finds the commands nested in a command.
 pub fn inside(command: &Simple) -> Inside {
     let name = command.program();
     if name == "find" {

@@ -5,7 +5,7 @@ use super::script::Power;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What the outer command adds.
+/// Treatment of the outer command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// Nothing that a rule need look at.

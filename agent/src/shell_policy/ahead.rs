@@ -3,7 +3,7 @@
 use crate::shell_parser::script::{Certainty, Power, Simple, Word};
 use crate::shims::{self, Foreseen, Translation};
 
-/// What a command for a shim comes to, as far as its words tell before anything of the text runs.
+/// Translation of a shimmed command, as far as it is known before the script runs.
 enum Forecast {
     /// No request does it; the command and why.
     Untranslatable(String),

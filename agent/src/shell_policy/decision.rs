@@ -11,14 +11,14 @@ use std::fmt::Write;
 pub struct Hit {
     /// The rule.
     pub id: String,
-    /// What it says.
+    /// Its level.
     pub level: Level,
     /// Why.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
-/// What is to be done with a command.
+/// Decision about a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Decision {
     /// The strictest of all rules that apply.
@@ -50,7 +50,7 @@ impl Decision {
         self.rules.first().map_or("", |hit| &hit.reason)
     }
 
-    /// What is to be done before it runs. A request of a shim's has no power but the policy's, as the typed tool that a
+    /// Returns the level to act on. A shim's request has no power but the policy's, like the typed tool that a
     /// model could have called in its place.
     #[must_use]
     pub fn effective(&self) -> Level {
@@ -75,7 +75,7 @@ impl Decision {
     }
 }
 
-/// What the rules that apply come to. A fact that no rule speaks of is no proof of anything.
+/// Combines the rules that apply. A fact without a rule proves nothing.
 pub fn sum(hits: &[&Rule], unruled: bool) -> Decision {
     let least = if unruled || hits.is_empty() { Level::Confirm } else { Level::Safe };
     let level = hits.iter().map(|rule| rule.text.level).max().unwrap_or(least).max(least);

@@ -143,7 +143,7 @@ impl Judging {
         }
     }
 
-    /// What the command does to the reading of the others.
+    /// Notes how the command changes the meaning of later ones.
     fn note(&mut self, command: &Simple) {
         let Some(program) = command.words.first() else { return };
         if program.certainty != Certainty::Literal {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is to be done with a command. The strictest of all that applies wins.
+/// Level of a command; the strictest of all that apply wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -28,7 +28,7 @@ impl Level {
 
 macro_rules! capabilities {
     ($($variant:ident $name:literal,)*) => {
-        /// What a command can do to the host, under the names that the trace and the audit use.
+        /// Capability of a command on the host, under its name in the trace and the audit.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum Capability {
             $(#[doc = concat!("`", $name, "`")] #[serde(rename = $name)] $variant,)*

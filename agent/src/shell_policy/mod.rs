@@ -1,7 +1,7 @@
 //! Judges a command by its text: advice before the sandbox, never instead of it.
 //!
 //! Every command in a text meets every rule, and the strictest wins. `SAFE` is a proof: each command is known with
-//! all its options, and no word of it is left to chance. What nobody knows is `CONFIRM`.
+//! all its options, and each word is literal. Unknown commands are `CONFIRM`.
 
 mod ahead;
 mod decision;

@@ -32,7 +32,7 @@ impl Directories {
     pub fn paths(&self, text: &str) -> Vec<String> {
         let mut paths = Vec::new();
         let is_path = |c: char| c.is_alphanumeric() || "._/~+%@*?[]-".contains(c);
-        // What is not known may be nothing, or a part of the path.
+        // An unknown part may be empty, or a part of the path.
         let parts = text.split(|c: char| !is_path(c)).chain(text.split(|c: char| !is_path(c) && c != '$'));
         for token in parts.filter(|token| !token.is_empty()) {
             let token = match token.find('/') {

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// The subcommand of the process that reads one text.
 pub const READER: &str = "shell-reader";
-/// What a reader's process may use of processor time, in seconds, and of memory.
+/// Limits of the reader's process: processor time in seconds, address space in bytes.
 const PROCESSOR: u64 = 5;
 const MEMORY: u64 = 512 << 20;
 /// The most bytes of a reader's answer.
@@ -28,7 +28,7 @@ const ANSWER: u64 = 16 << 20;
 /// How this process reads texts; on threads where nothing is said.
 static PROCESSES: OnceLock<Processes> = OnceLock::new();
 
-/// What is to be read.
+/// Job for the reader's process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Job {
@@ -40,7 +40,7 @@ pub enum Job {
     Words(String),
 }
 
-/// What was read.
+/// Reply of the reader's process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReaderReply {

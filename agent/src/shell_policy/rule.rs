@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 pub struct RuleText {
     /// Its stable name.
     pub id: String,
-    /// What it says.
+    /// Level of a matching command.
     pub level: Level,
     /// 0 to 100; 0 for `safe` alone.
     #[serde(default, skip_serializing_if = "is_default")]
     pub score: u8,
-    /// What it says of the host.
+    /// Capabilities of a matching command.
     #[serde(default, skip_serializing_if = "is_default")]
     pub capabilities: Vec<Capability>,
     /// Why, and what to use instead.
@@ -91,7 +91,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// What makes a `safe` rule a proof.
+/// Conditions under which a `safe` rule is a proof.
 #[derive(Debug)]
 struct Proof {
     options: Options,
@@ -135,7 +135,7 @@ impl Rule {
     /// Checks a rule.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault.
     pub fn new(text: RuleText) -> Result<Self, String> {
         let is_safe = text.level == Level::Safe;
         let looks = !(text.command.is_empty() && text.argument.is_empty() && text.path.is_empty());

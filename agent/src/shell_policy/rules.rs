@@ -41,7 +41,7 @@ impl Rules {
     /// The built-in rules.
     ///
     /// # Errors
-    /// What is wrong with them: a test loads them, so a release has none.
+    /// The first fault: a test loads them, so a release has none.
     pub fn builtin() -> Result<&'static Self, &'static str> {
         STANDARD.as_ref().map_err(String::as_str)
     }

@@ -7,7 +7,7 @@ use crate::shell_parser::options::{OptionOrder, Options, Parsed};
 use crate::shell_parser::script::Word;
 use std::ffi::OsString;
 
-/// What the place tells where a shimmed program was called. What it reads, it reads as the tool's own user.
+/// Environment of a shimmed program's call. Files are read as the tool's own user.
 pub trait ShimHost {
     /// The directory of the call, absolute.
     fn directory(&self) -> String;
@@ -16,7 +16,7 @@ pub trait ShimHost {
     /// # Errors
     /// Why it cannot be read.
     fn input(&mut self) -> Result<Vec<u8>, String>;
-    /// What a file holds.
+    /// Reads a file.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -45,10 +45,10 @@ pub trait ShimHost {
     fn reaches_systemd(&self) -> bool {
         false
     }
-    /// What `sed` with these arguments makes of a text, run without power.
+    /// Runs `sed` with these arguments on a text, unprivileged.
     ///
     /// # Errors
-    /// What it says.
+    /// Its error text.
     fn sed(&self, arguments: &[String], text: &[u8]) -> Result<Vec<u8>, String>;
 }
 
@@ -77,7 +77,7 @@ pub enum AfterFailure {
 /// One request, and how a script hears of its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// What is asked of the helper.
+    /// The request to the helper.
     pub request: Request,
     /// As which program its end is told.
     pub family: ProgramFamily,
@@ -85,7 +85,7 @@ pub struct Step {
     pub excused: &'static [&'static str],
     /// After a failure.
     pub then: AfterFailure,
-    /// What the program would have written to its standard output.
+    /// Standard output of the replaced program.
     pub echo: Vec<u8>,
     /// How what was found is told, where the request only looks; quietly or not.
     pub look: Option<(UnitQuery, bool)>,

@@ -126,7 +126,7 @@ pub fn rename(argv: &[String], place: &mut dyn ShimHost) -> Steps {
             let request = write(path, content, given);
             return Ok(Step { moved: Some(source), ..step(request, ProgramFamily::Files) });
         }
-        // Both or neither: one request. What is removed is what was read.
+        // One request makes both changes or neither, and removes exactly the content that was read.
         let gone = FileChange::remove(source, sha256(&content));
         let changes = vec![change(path, content, any(), given), gone];
         Ok(step(Request::FilePatch(Changes { changes }), ProgramFamily::Files))

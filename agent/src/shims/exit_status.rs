@@ -15,7 +15,7 @@ pub enum ProgramFamily {
     Sudo,
 }
 
-/// What a script gets to see of a step's end.
+/// Exit code and stderr of a step, for the calling script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExitStatus {
     /// The exit code.
@@ -62,7 +62,7 @@ impl ProgramFamily {
             (Self::Systemctl, "no_grant" | "denied" | "not_approved" | "protected" | "unknown_client") => 4,
             (Self::Apt | Self::Systemctl | Self::Files | Self::Sed | Self::Sudo, _) => self.failure(),
         };
-        // What programs of this kind begin their errors with; scripts look for it.
+        // Prefix of this program's errors; scripts look for it.
         let start = match self {
             Self::Apt => "E: ",
             Self::Systemctl => "Failed: ",

@@ -1,4 +1,4 @@
-//! What a file is to hold; `tee`, `touch` and `rm`.
+//! Translates `tee`, `touch`, `rm` and redirections into requests with the whole new content.
 
 use super::call::{Attributes, ShimHost, Step, Steps, parse, program, step};
 use super::exit_status::ProgramFamily;
@@ -48,7 +48,7 @@ pub fn are_callers(argv: &[String], place: &dyn ShimHost) -> bool {
     !files.is_empty() && files.iter().all(|path| absolute(path, place).is_ok_and(|path| place.owns(&path)))
 }
 
-/// What is no option nor the value of one; whether a script is among the options, and the target directory.
+/// Returns the operands, whether a script is among the options, and the target directory.
 fn operands(argv: &[String]) -> (Vec<&String>, bool, Option<&String>) {
     let (mut operands, mut has_script, mut into) = (Vec::new(), false, None);
     let is_sed = program(argv) == "sed";
@@ -79,10 +79,10 @@ pub fn write(path: String, content: Vec<u8>, given: Attributes) -> Request {
     Request::FileWrite(Change { change: OneChange(change(path, content, any(), given)) })
 }
 
-/// What a write expects of a file that is not there yet.
+/// `expect` for a file that does not exist yet.
 const ABSENT: &str = "absent";
 
-/// What `tee -a` and `>>` come to: the whole new content, if the file still holds what was read.
+/// Translates `tee -a` and `>>`: the whole new content, if the file still has the content that was read.
 pub fn append(path: String, more: &[u8], place: &dyn ShimHost) -> Result<Request, String> {
     let (old, expect) = if place.is_missing(&path) {
         (Vec::new(), ABSENT.to_owned())
@@ -95,7 +95,7 @@ pub fn append(path: String, more: &[u8], place: &dyn ShimHost) -> Result<Request
     Ok(Request::FileWrite(Change { change: OneChange(FileChange::write(path, content, expect)) }))
 }
 
-/// What `>` comes to.
+/// Translates `>`.
 pub fn overwrite(path: String, content: Vec<u8>) -> Request {
     write(path, content, Attributes::default())
 }

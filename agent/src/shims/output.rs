@@ -1,4 +1,5 @@
-//! What `apt-get` and `apt-mark` print of a request that was done: the lines that scripts and models look for.
+//! Imitates the output of `apt-get` and `apt-mark` for a completed request: the lines that scripts and models look
+//! for.
 
 use crate::protocol::event::{Action, Completed, PackageStep, Status};
 use crate::protocol::request::Request;

@@ -1,4 +1,4 @@
-//! What `sudo` reads for a user: files and a unit's journal that only root may read, as far as the policy grants them.
+//! Reads files and a unit's journal for `sudo`, as far as the policy grants them.
 
 use super::call::{ShimHost, parse, program};
 use super::caller::Caller;
@@ -86,7 +86,7 @@ fn journal(words: &[String], caller: &Caller) -> Option<u8> {
     };
     let look = UnitLook { unit: unit_name(unit), journal_lines: lines, since_unix_s: 0 };
     let outcome = caller.outcome(Request::UnitStatus(look)).ok()?;
-    // Who may not read it here is told so by journalctl.
+    // Not granted: journalctl reports that the user may not read it.
     if !matches!(&outcome.end, Event::Completed(done) if done.status == Status::Done) {
         return None;
     }

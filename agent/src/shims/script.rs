@@ -149,7 +149,7 @@ fn silence(steps: &mut [Step]) {
     }
 }
 
-/// What a command that only puts out text puts out.
+/// Returns the output of a command that only prints text.
 fn text_of(plain: &Plain) -> Result<Vec<u8>, String> {
     let words: Vec<&str> = plain.argv.iter().map(String::as_str).collect();
     let text = match (words.as_slice(), &plain.document) {

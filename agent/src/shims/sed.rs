@@ -57,7 +57,7 @@ fn without_suffix(argv: &[String]) -> (String, Vec<String>) {
     (suffix, words)
 }
 
-/// What `sed` is called with to edit a text, and the files.
+/// Splits a call of `sed` into arguments that edit a text, and files.
 fn script_and_files(options: &ParsedOptions, mut operands: Vec<String>) -> (Vec<String>, Vec<String>) {
     let mut arguments = Vec::new();
     let mut has_script = false;

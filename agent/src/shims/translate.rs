@@ -6,7 +6,7 @@ use super::table::command;
 use super::{files, script, sed, units};
 use crate::shell_parser::options::{OptionOrder, Options};
 
-/// What a shimmed program stands for.
+/// Translation of a shimmed program's call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Translation {
     /// Requests, in this order.
@@ -57,7 +57,7 @@ fn plain(argv: &[String], place: &mut dyn ShimHost) -> Result<Translation, Refus
     command(argv, place).map(Translation::Steps)
 }
 
-/// `sudo [-n] COMMAND…`. What only reads goes on without it.
+/// Translates `sudo [-n] COMMAND…`. A read-only command runs without sudo.
 fn sudo(argv: &[String], place: &mut dyn ShimHost) -> Result<Translation, Refusal> {
     let options = Options::new(
         "n S E H k K v A l u: g: --validate --non-interactive --stdin --preserve-env --set-home --list --reset-timestamp \
@@ -81,7 +81,7 @@ fn sudo(argv: &[String], place: &mut dyn ShimHost) -> Result<Translation, Refusa
         return Err("see whether it is granted with `postern can VERB ARGS`".into());
     }
     if has(&["l", "list"]) && place.reaches_systemd() {
-        // Who lists is a client, and the list is the policy's.
+        // The user is a client of the helper, which lists the grants.
         return Ok(Translation::Local(["/usr/bin/postern", "--direct", "can"].map(str::to_owned).to_vec()));
     }
     let renews = has(&["v", "validate", "k", "K", "reset-timestamp", "remove-timestamp"]);

@@ -3,7 +3,7 @@
 use crate::protocol::event::UnitInfo;
 use serde::{Deserialize, Serialize};
 
-/// What a command wants to know of a unit.
+/// A query of a unit's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitQuery {
     /// `is-active`
@@ -41,7 +41,7 @@ impl From<&UnitInfo> for State {
 }
 
 impl UnitQuery {
-    /// What an action of `systemctl` asks for.
+    /// Returns the query of an action of `systemctl`.
     #[must_use]
     pub fn of(action: &str) -> Option<Self> {
         match action {
@@ -53,7 +53,7 @@ impl UnitQuery {
         }
     }
 
-    /// What `systemctl` would put out, and its exit code.
+    /// Returns the output of `systemctl`, and its exit code.
     #[must_use]
     pub fn output(self, state: &State) -> (String, u8) {
         let State { id, load, active, sub, enabled } = state;

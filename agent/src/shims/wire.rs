@@ -18,8 +18,8 @@ pub const PACKET: usize = 64 << 10;
 /// The most bytes of an answer: one packet.
 pub const ANSWER: usize = 16 << 10;
 
-/// What stands before a packet's part: its mark, and the tag of whoever asks. A shim that was ended before its answer
-/// leaves it to the next one, which must not take it for its own.
+/// Bytes before a packet's part: its mark, and the sender's tag. A killed shim's reply is left in the socket for
+/// the next one, which must not take it for its own.
 const HEAD: usize = 5;
 /// The first packet of a request.
 const FIRST: u8 = 1;
@@ -36,7 +36,7 @@ pub struct ShimReply {
     pub message: String,
     /// Of whoever asked.
     pub tag: u32,
-    /// What the program would have written to its standard output.
+    /// Standard output of the replaced program.
     #[serde(default, with = "base64_bytes", skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<u8>,
     /// The unit that was asked about.
@@ -97,7 +97,7 @@ impl Inbox {
         let text = std::mem::take(&mut self.0);
         let request = serde_json::from_slice(&text).map_err(|error| format!("no request: {error}"));
         Some(request.and_then(|request| {
-            // What is written may be long; names and paths are kept and shown.
+            // Only new content may be long; names and paths are stored and shown.
             let content: usize = contents(&request).map(|content| content.len().div_ceil(3) * 4).sum();
             if text.len().saturating_sub(content) > PACKET {
                 return Err("the request is too large".to_owned());
@@ -107,7 +107,7 @@ impl Inbox {
     }
 }
 
-/// What the files of a request shall hold.
+/// Returns the new contents of a request's files.
 fn contents(request: &Request) -> impl Iterator<Item = &Vec<u8>> {
     let one = if let Request::FileWrite(write) = request { Some(&write.change.0) } else { None };
     let several = if let Request::FilePatch(patch) = request { Some(&patch.changes) } else { None };

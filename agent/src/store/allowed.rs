@@ -18,7 +18,7 @@ impl Allowed {
         Self(Some(Arc::clone(database)))
     }
 
-    /// Whether exactly this may always run in the session. What cannot be read is asked about again.
+    /// Whether exactly this may always run in the session. An entry that cannot be read counts as no.
     #[must_use]
     pub fn has(&self, session: &str, program: &Program) -> bool {
         let Some(database) = &self.0 else { return false };

@@ -11,7 +11,7 @@ const KEPT: usize = 1000;
 #[derive(Debug, Default)]
 pub struct Consents(Mutex<VecDeque<String>>);
 
-/// Who made the steps of a task.
+/// Author of a task's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Author {
     /// Its person: what was ordered is done.
@@ -20,7 +20,7 @@ pub enum Author {
     Model,
 }
 
-/// What one task must have confirmed.
+/// Confirmations of one task.
 #[derive(Debug)]
 pub struct Confirmation {
     consents: Arc<Consents>,

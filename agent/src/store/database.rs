@@ -22,7 +22,7 @@ pub struct Database {
     connection: Mutex<Connection>,
     /// Why the file is not in use; what is kept is kept in memory then.
     unused: Option<String>,
-    /// What failed since the last write that did not.
+    /// The last error, until a write succeeds.
     failed: Mutex<Option<String>>,
 }
 
@@ -58,12 +58,12 @@ impl Database {
         self.unused.as_deref()
     }
 
-    /// What is wrong with it, if anything.
+    /// Returns the current error, if any.
     pub fn fault(&self) -> Option<String> {
         self.unused.clone().or_else(|| self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    /// Reads. What cannot be read is no answer: not "nothing was sent", and not "there is no such task".
+    /// Reads. An error is never taken for an absent row, such as "nothing was sent".
     ///
     /// # Errors
     /// Why it cannot be read.

@@ -18,7 +18,7 @@ const KEPT_NOTE_BYTES: usize = 4 << 20;
 
 /// One task with its events.
 pub struct Entry {
-    /// What was ordered.
+    /// The order.
     pub order: TaskOrder,
     /// Set to end it.
     pub cancel: watch::Sender<bool>,
@@ -42,7 +42,7 @@ struct StoredTask {
     results: usize,
 }
 
-/// What the database has of the events.
+/// Stored part of the events.
 #[derive(Default)]
 struct Noted {
     first: u64,
@@ -50,7 +50,7 @@ struct Noted {
     is_progress: bool,
 }
 
-/// What listeners are told of a step.
+/// A step in an event to listeners.
 #[derive(Deserialize)]
 struct StepNote {
     step: usize,
@@ -139,7 +139,8 @@ impl Entry {
                 self.row
             ])
         });
-        // What is not written is written with the next change; a restart meanwhile knows the task as it was.
+        // A failed write is repeated with the next change; after a restart in between the task is as it was last
+        // written.
         if written.is_ok() {
             kept.head = head;
             kept.results = results;

@@ -71,7 +71,7 @@ impl Queue {
         has_room
     }
 
-    /// What a task waits for that was just pushed, in words; nothing if it can begin.
+    /// Names the task that a new one waits for; `None` if it can begin.
     #[must_use]
     pub fn ahead(&self, entry: &Arc<Entry>) -> Option<String> {
         let lines = self.lines();

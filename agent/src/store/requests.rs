@@ -1,4 +1,4 @@
-//! Whose request is whose: to the helper all of them are the agent's.
+//! Owners and outcomes of requests: to the helper all of them are the agent's.
 
 use super::database::{Database, Wait};
 use super::entry::text;
@@ -23,7 +23,7 @@ const ON_ITS_WAY: Duration = Duration::from_secs(60);
 /// The requests that were sent.
 pub struct Requests(Arc<Database>);
 
-/// What a request left behind.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -46,7 +46,7 @@ pub enum NotOne {
     Unknown,
     /// Several begin so.
     Several,
-    /// What became of the newest is not known: an older one is not what is meant.
+    /// The newest has no known outcome; an older one must not be taken in its place.
     Open(String),
     /// The database cannot be read.
     Unreadable(String),
@@ -149,7 +149,7 @@ pub struct Part<'p> {
     pub step: usize,
     /// The verb.
     pub verb: &'p str,
-    /// What it is about.
+    /// Its target.
     pub target: &'p str,
 }
 
@@ -162,7 +162,7 @@ pub struct SentStep {
     pub id: String,
     /// The verb.
     pub verb: String,
-    /// What it is about.
+    /// Its target.
     pub target: String,
 }
 
@@ -244,7 +244,7 @@ impl Requests {
             let mut verb = sql.prepare("SELECT verb FROM requests WHERE id = ?")?;
             verb.query_row([id], |row| row.get::<_, Option<String>>(0)).optional()
         });
-        // What cannot be read is not known: the request stays so, and its recorded outcome is asked for.
+        // The request stays open if it cannot be read, and its recorded outcome is asked for.
         let Ok(verb) = verb else { return };
         let verb = verb.flatten().unwrap_or_default();
         let state = match end {
@@ -373,8 +373,8 @@ impl Requests {
         }
     }
 
-    /// Forgets the oldest beyond those that are kept: those that looked do not push out those that acted. What a
-    /// task has sent that can go on is kept as long as it: forgotten, it would be sent again.
+    /// Deletes the oldest requests beyond the kept number; reads do not push out changes. Requests of a task that
+    /// can be resumed are kept as long as the task, since they would be sent again otherwise.
     pub(super) fn tidy(&self) {
         let gone = "DELETE FROM requests WHERE is_effect = ?1
              AND seq <= (SELECT seq FROM requests WHERE is_effect = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)

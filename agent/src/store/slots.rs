@@ -1,7 +1,7 @@
-//! Limits the tasks that act at a time, and each person's part of them.
+//! Limits the number of tasks that act at a time, and each person's share of it.
 //!
-//! Whoever waits is served round robin by person, so that one person's hundred tasks are no more ahead of another
-//! person's than one is. A task that waits for a person or for an approval gives its slot back meanwhile.
+//! Waiting tasks are served round robin by person, so that one person's hundred tasks delay another person no more
+//! than one does. A task that waits for a person or for an approval gives its slot back meanwhile.
 
 use crate::protocol::owner::Owner;
 use std::collections::VecDeque;
@@ -100,7 +100,7 @@ impl Slots {
         }
         people.retain(|person| person.acting > 0 || !person.waiting.is_empty());
         drop(people);
-        // Whoever left meanwhile gives theirs back, which takes the lock again.
+        // Dropping a permit that nobody waits for takes the lock again.
         drop(unwanted);
     }
 }

@@ -14,20 +14,20 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// What an earlier process left of a task, and what earlier tasks left to it.
+/// State of an interrupted task, and the memory of the tasks before it.
 #[derive(Debug, Default)]
 pub struct ResumeState {
     /// The dialogue with the model.
     pub said: Vec<HistoryEntry>,
     /// Results that the dialogue does not know yet, the oldest first.
     pub results: VecDeque<StepResult>,
-    /// What was under way, in words: a step, and perhaps a request of a program in it.
+    /// Interrupted steps and requests, in words.
     pub begun: Vec<String>,
     /// The requests of that step, the oldest first.
     pub sent: Vec<SentStep>,
     /// The id under which a request was perhaps sent, of which the helper has no outcome.
     pub again: Option<String>,
-    /// What the model is told of earlier tasks.
+    /// Memory of earlier tasks, for the model.
     pub memory: Memory,
 }
 
@@ -55,7 +55,7 @@ struct SentRequest {
     of: Option<String>,
 }
 
-/// What a dialogue leaves to the tasks that go on from it.
+/// Results of a dialogue, for the tasks that continue it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct DialogueSummary {
@@ -66,7 +66,7 @@ struct DialogueSummary {
 }
 
 impl Store {
-    /// What keeps a task while it runs.
+    /// Returns the writer of a running task's events.
     pub fn keeper<'k>(&'k self, entry: &'k Arc<Entry>) -> TaskEvents<'k> {
         TaskEvents {
             store: self,
@@ -77,10 +77,10 @@ impl Store {
         }
     }
 
-    /// What there is of a task before it is run.
+    /// Loads the state of a task before it is run.
     ///
     /// # Errors
-    /// Some of it cannot be read, so that what was done could be done again: it is not to be run.
+    /// Some of it cannot be read. The task must not be run: steps could be repeated.
     pub fn left(&self, entry: &Entry, task: &Task) -> Result<ResumeState, String> {
         let (said, known) = entry.said()?;
         let mut begun = entry.begun()?;

@@ -31,7 +31,7 @@ pub struct Store {
     pub requests: Requests,
 }
 
-/// What a search by id or by its beginning found.
+/// Result of a search by id or its beginning.
 pub enum Find {
     /// That one.
     One(Arc<Entry>),
@@ -39,7 +39,7 @@ pub enum Find {
     None,
     /// The beginning of several.
     Several,
-    /// What is kept of it cannot be read.
+    /// The stored task cannot be read.
     Unreadable(String),
 }
 
@@ -59,7 +59,7 @@ impl Store {
         Allowed::new(&self.database)
     }
 
-    /// What is wrong with the database, if anything.
+    /// Returns the database's error, if any.
     pub fn fault(&self) -> Option<String> {
         self.database.fault()
     }
@@ -209,7 +209,7 @@ impl Store {
         Ok(Some(Entry::new(row, order, Task { results, ..task }, last, Arc::clone(&self.database))))
     }
 
-    /// What a task that goes on from this one knows; nothing if it is gone.
+    /// Loads the memory that a task leaves to the ones after it; empty if it is gone.
     ///
     /// # Errors
     /// It cannot be read.
@@ -277,7 +277,7 @@ impl Store {
                 queued.push(self.reopen(&entry, false));
             } else {
                 entry.interrupted();
-                // What came before is not known to the next task then; the journal says why.
+                // Without the earlier tasks' memory if that cannot be read; the journal has the error.
                 let before = entry.order.after.as_deref().map(|id| self.memory(id));
                 let mut memory = before.and_then(Result::ok).unwrap_or_default();
                 memory.add(earlier(&entry.task(), String::new()), Vec::new(), &BTreeSet::new());

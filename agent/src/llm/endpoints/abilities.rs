@@ -3,7 +3,7 @@
 use super::failure::{Failure, Kind};
 use crate::config::values::ResponseFormat;
 
-/// What is asked of the form of an answer.
+/// Response format requested from the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -34,7 +34,7 @@ impl ToolCalls {
     }
 }
 
-/// What an endpoint is known to take. Refusals are met once and remembered.
+/// Abilities of an endpoint. A refusal is met once and remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Abilities {
     /// Tools.
@@ -56,7 +56,7 @@ impl Abilities {
         Self { tools: ToolCalls::Untried, format, stream_usage: true }
     }
 
-    /// What is left after a failure that refuses something of these; `None` if it is about something else.
+    /// Returns the abilities without the refused one; `None` if the failure has another cause.
     pub(super) fn without_refused(self, failure: &Failure, has_tools: bool) -> Option<Self> {
         let Kind::Status(400 | 404 | 415 | 422 | 500 | 501) = failure.kind else { return None };
         if failure.is_too_long() {

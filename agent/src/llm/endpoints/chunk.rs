@@ -1,6 +1,6 @@
-//! An answer while it comes in.
+//! A piece of a streamed answer.
 
-/// What is heard while an answer comes in.
+/// A piece of a streamed answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunk<'t> {
     /// More words.

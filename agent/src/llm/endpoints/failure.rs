@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 /// Longest text of an endpoint that is passed on.
 const TOLD_LIMIT: usize = 500;
 
-/// What failed.
+/// Kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// There is no connection, or it broke before the answer was whole.
@@ -24,7 +24,7 @@ pub enum Kind {
 /// A call to a model that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What failed.
+    /// Its kind.
     pub kind: Kind,
     /// In words: one line, without the key.
     pub message: String,
@@ -111,7 +111,7 @@ impl Failure {
     }
 }
 
-/// What an error's body says: its message if it is JSON as endpoints write it, else its beginning.
+/// Extracts the message from an error's body: from JSON as endpoints write it, else its beginning.
 fn said(body: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
     let error = value.get("error").unwrap_or(&value);

@@ -118,7 +118,7 @@ pub fn client(base: &BaseUrl) -> Result<reqwest::Client, String> {
     builder.build().map_err(|e| format!("cannot set up HTTP: {}", Failure::of_connection(&e)))
 }
 
-/// What an answer says that it is.
+/// Returns the content type.
 pub fn content_type(headers: &HeaderMap) -> &str {
     headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
@@ -130,7 +130,7 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     failure::retry_after(header, SystemTime::now())
 }
 
-/// What an answer with another status than success says.
+/// Builds the failure of an answer with an error status.
 pub async fn refusal(mut response: reqwest::Response) -> Failure {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers());

@@ -57,7 +57,7 @@ fn text_block(text: &str) -> Value {
 }
 
 fn call_block(call: &NativeCall) -> Value {
-    // What the model wrote was perhaps no object, but the endpoint takes only objects back.
+    // The API accepts only objects, which malformed arguments are not.
     let input = serde_json::from_str::<Map<String, Value>>(&call.arguments).unwrap_or_default();
     json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": input })
 }

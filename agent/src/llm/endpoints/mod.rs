@@ -51,7 +51,7 @@ pub struct Endpoint {
     headers: HeaderMap,
     key: Option<SecretString>,
     abilities: Mutex<Abilities>,
-    /// What had to be repaired in its replies.
+    /// Counts of repaired replies.
     pub repairs: Repairs,
     /// The replies of the scripted provider.
     script: Option<Script>,
@@ -94,7 +94,7 @@ impl Endpoint {
         &self.url
     }
 
-    /// What is known of it so far.
+    /// Returns the abilities learned so far.
     #[must_use]
     pub fn abilities(&self) -> Abilities {
         *self.abilities.lock().unwrap_or_else(PoisonError::into_inner)
@@ -266,7 +266,7 @@ impl Endpoint {
             }
             let mut events = Vec::new();
             decoder.finish(|event| events.push(event.data));
-            // What the end of the stream cuts off has no form.
+            // A last event that is cut off is a lost connection.
             let cut_off = |failure: Failure| match failure.kind {
                 Kind::Form => Failure::new(Kind::Connection, "the endpoint's answer broke off"),
                 Kind::Connection | Kind::Timeout | Kind::Status(_) | Kind::Loading => failure,
@@ -290,7 +290,7 @@ impl Endpoint {
     }
 }
 
-/// What a try came to that did not fail.
+/// Result of a try without failure.
 enum Tried {
     Answered(Reply),
     Refused(Abilities),

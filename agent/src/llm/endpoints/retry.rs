@@ -22,11 +22,10 @@ impl Schedule {
         Self { retry: retry.clone(), failures: 0 }
     }
 
-    /// How long to wait after a failure; `None` if it is the last word. `jitter` lies from 0 to 1.
+    /// Returns the wait after a failure; `None` if there is no further try. `jitter` is from 0 to 1.
     ///
-    /// Full jitter: any wait up to the doubled one, so that many clients do not come back together. What
-    /// the endpoint asks for stands instead, up to the longest wait. A model that is being loaded costs no
-    /// try: it will be there.
+    /// Full jitter: any wait up to the doubled one, so that many clients do not come back together. A wait that the
+    /// endpoint asks for replaces it, up to the longest wait. A model that is being loaded costs no try.
     pub fn wait(&mut self, failure: &Failure, jitter: f64) -> Option<Duration> {
         let longest = self.retry.backoff_max.0;
         if !failure.is_passing() {

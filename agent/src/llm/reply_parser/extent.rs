@@ -62,7 +62,7 @@ fn key_before(text: &str) -> &str {
     &text[before.len()..]
 }
 
-/// What stands at `at` is `"tool":` or `"tool_name":`, its quotes perhaps escaped.
+/// Whether the text at `at` is `"tool":` or `"tool_name":`, its quotes perhaps escaped.
 pub fn is_quoted_name(text: &str, at: usize) -> bool {
     let key = identifier(&text[at + 1..]);
     if !matches!(key, "tool" | "tool_name") {

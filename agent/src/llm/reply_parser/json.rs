@@ -51,7 +51,7 @@ pub struct Object {
     pub members: Map<String, Value>,
     /// The byte after it.
     pub end: usize,
-    /// What was repaired.
+    /// Repairs made.
     pub repairs: BTreeSet<Repair>,
 }
 

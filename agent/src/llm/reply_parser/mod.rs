@@ -1,8 +1,8 @@
-//! Reads a model's reply: the text becomes one typed call, or an error that can be told to the model.
+//! Parses a model's reply into one typed call, or an error that can be sent to the model.
 //!
-//! The first call decides, even when it is wrong. What does not parse is never searched, what is cut off
-//! is never completed, and what stands in a reasoning block was never said. Every byte is looked at a
-//! fixed number of times, and nothing recurses.
+//! The first call decides, even when it is wrong. Text that does not parse is never searched for a call, a cut-off
+//! call is never completed, and reasoning blocks are ignored. Every byte is read a fixed number of times, and
+//! nothing recurses.
 
 mod extent;
 mod json;
@@ -22,13 +22,13 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What is wrong with a reply.
+/// Kind of a malformed reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
     /// There is no object in it.
     NoJson,
-    /// What was meant as a call is broken or cut off.
+    /// A call is broken or cut off.
     InvalidJson,
     /// There are objects, but none names a tool.
     MissingTool,
@@ -41,7 +41,7 @@ pub enum Code {
 /// Why a reply is no call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MalformedReply {
-    /// What is wrong.
+    /// Its kind.
     pub code: Code,
     /// The details, one line, for the model.
     pub why: String,
@@ -55,14 +55,14 @@ impl fmt::Display for MalformedReply {
 
 impl std::error::Error for MalformedReply {}
 
-/// What a reply comes to.
+/// Result of parsing a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The call, or why there is none.
     pub call: Result<Call, MalformedReply>,
     /// There are more calls; only the first is looked at.
     pub is_multiple: bool,
-    /// What was repaired to read the call.
+    /// Repairs made to parse the call.
     pub repairs: BTreeSet<Repair>,
 }
 
@@ -90,7 +90,7 @@ pub fn read(reply: &str, tools: &[Tool]) -> Reading {
 #[must_use]
 pub fn calls(text: &str, tools: &[Tool]) -> Vec<Call> {
     let mut scan = Scan { text, others: Some(Vec::new()), ..Scan::default() };
-    // What was found ahead of something broken was found.
+    // Calls before a broken one count.
     let _ = scan.run();
     let others = scan.others.unwrap_or_default();
     others.into_iter().filter_map(|named| call(named, tools, &mut BTreeSet::new()).ok()).collect()
@@ -119,10 +119,10 @@ pub fn read_native(tool: &str, arguments: &str, tools: &[Tool]) -> Reading {
     Reading { call, is_multiple: false, repairs }
 }
 
-/// Reads a text that is one JSON object and nothing else, without any repair: what a program or a person wrote.
+/// Parses a text of one JSON object and nothing else, without any repair: a program's or a person's.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// The fault, and its place.
 pub fn strict(text: &str) -> Result<Value, String> {
     let trimmed = text.trim_matches(|c: char| matches!(c, ' ' | '\t' | '\r' | '\n' | '\u{feff}'));
     if !trimmed.starts_with('{') {
@@ -204,7 +204,7 @@ fn place(text: &str, at: usize) -> String {
     format!("at line {line}, column {column}")
 }
 
-/// What was seen outside of objects so far.
+/// State of a scan for objects.
 #[derive(Default)]
 struct Scan<'t> {
     text: &'t str,
@@ -213,11 +213,11 @@ struct Scan<'t> {
     /// All of them, where all are wanted.
     others: Option<Vec<Named>>,
     has_object: bool,
-    /// What failed that was no call by its looks, or a call outside of any object.
+    /// The first broken object that is no call by its looks, or a call outside of any object.
     failed: Option<Failure>,
 }
 
-/// What is wrong in a reply, in bytes: put into words once, however much is wrong.
+/// A fault in a reply, as byte offsets: formatted once, however many there are.
 #[derive(Clone, Copy)]
 struct Failure {
     start: usize,
@@ -234,7 +234,7 @@ impl Failure {
 
 impl Scan<'_> {
     /// # Errors
-    /// What was meant as the first call is broken. That is final: a later one is not what was meant.
+    /// The first call is broken. No later call is taken in its place.
     fn run(&mut self) -> Result<(), Failure> {
         let (text, mut at) = (self.text, 0);
         while let Some(&byte) = text.as_bytes().get(at) {

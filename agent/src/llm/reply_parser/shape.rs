@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// What arguments are called.
+/// Accepted names of the arguments' member.
 pub const ARGS: [&str; 5] = ["args", "tool_args", "arguments", "parameters", "input"];
 
 /// A call by its name, its arguments not looked at yet.
@@ -10,7 +10,7 @@ pub const ARGS: [&str; 5] = ["args", "tool_args", "arguments", "parameters", "in
 pub struct Named {
     /// The tool; not empty.
     pub tool: String,
-    /// What stands where arguments belong.
+    /// Value of the arguments' member.
     pub args: Option<Value>,
 }
 

@@ -2,7 +2,7 @@
 
 /// A string that was read.
 pub struct Read {
-    /// What it says.
+    /// Its unescaped text.
     pub text: String,
     /// The byte after its closing quote.
     pub end: usize,

@@ -79,7 +79,7 @@ impl Call {
             | Self::UnitsReload(_)
             | Self::RunCommand(_)
             | Self::Undo(_) => true,
-            // What its programs ask for counts by itself.
+            // Requests of its programs count on their own.
             Self::Shell(_)
             | Self::ReadFile(_)
             | Self::UnitJournal(_)

@@ -19,7 +19,7 @@ pub const OUTPUT: NonZeroUsize = NonZeroUsize::new(20_000).unwrap();
 /// The time limit of a tool, unless its row says otherwise.
 pub const TIME: Time = Time::Within(READ_TIME);
 
-/// What ends a call that does not end itself.
+/// Time limit of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
     /// The agent, after so long.
@@ -39,7 +39,7 @@ pub enum Redaction {
     Excerpt,
 }
 
-/// What a tool has to say of itself to be offered. Nothing of it has a default.
+/// Definition of a tool that is offered to models. No item has a default.
 ///
 /// ```
 /// use postern_agent::llm::tools::{Arguments, Call, OUTPUT, Redaction, TIME, Time, Tool};
@@ -119,9 +119,9 @@ pub enum Redaction {
 pub trait Arguments: DeserializeOwned + JsonSchema {
     /// The tool's name, as the model has to write it.
     const NAME: &'static str;
-    /// What it does, in one sentence for the model.
+    /// Its description for the model, one sentence.
     const ABOUT: &'static str;
-    /// What ends a call.
+    /// Time limit of a call.
     const TIME: Time;
     /// The most characters of a result.
     const OUTPUT: NonZeroUsize;
@@ -136,7 +136,7 @@ pub trait Arguments: DeserializeOwned + JsonSchema {
 pub struct Tool {
     /// Its name, as the model has to write it.
     pub name: &'static str,
-    /// What ends a call.
+    /// Time limit of a call.
     pub time: Time,
     /// The most characters of a result.
     pub output: NonZeroUsize,
@@ -177,7 +177,7 @@ impl Tool {
         }
     }
 
-    /// What it does, in one sentence for the model.
+    /// Returns its description for the model, one sentence.
     #[must_use]
     pub fn about(&self) -> &'static str {
         self.about.trim()

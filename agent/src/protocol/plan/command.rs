@@ -82,7 +82,7 @@ pub struct PlannedCall {
     /// The tool with its arguments.
     #[serde(flatten)]
     pub tool: Tool,
-    /// What it is for.
+    /// Its purpose.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub purpose: String,
 }
@@ -165,7 +165,7 @@ impl<'de> Deserialize<'de> for Expected {
 }
 
 impl Step {
-    /// What it is, apart from what it is for: two steps with the same key do the same.
+    /// Returns its identity without the purpose: two steps with the same key do the same.
     #[must_use]
     pub fn key(&self) -> String {
         match self {
@@ -185,7 +185,7 @@ impl Step {
 }
 
 impl Check {
-    /// What it is in words.
+    /// Describes it for people.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
@@ -199,10 +199,10 @@ impl Check {
 impl Eq for Expected {}
 
 impl Expected {
-    /// Whether a result is what was expected; else what it lacks.
+    /// Checks a result against the expected text.
     ///
     /// # Errors
-    /// What the result does not say.
+    /// The missing text.
     pub fn met_by(&self, found: &str) -> Result<(), String> {
         let asks_state = matches!(&self.tool, Tool::Service { action: Action::Status, .. });
         let wanted = match &self.expect {

@@ -59,7 +59,7 @@ impl Plan {
         }
     }
 
-    /// What it is for, in a line.
+    /// Returns its goal, one line.
     #[must_use]
     pub fn goal(&self) -> &str {
         match self {

@@ -55,7 +55,7 @@ impl Code {
 /// A text that is no plan; nothing of it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
-    /// What kind of wrong.
+    /// Kind of the fault.
     pub code: Code,
     /// One line, for a person or a model.
     pub why: String,
