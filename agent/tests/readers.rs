@@ -46,7 +46,7 @@ fn a_text_that_hangs_its_reader_is_asked_about_and_the_next_one_is_read() {
         assert_eq!(decision.level, Level::Confirm, "{text}: {decision:?}");
         assert!(decision.rules.iter().any(|hit| hit.id == "shell.parse"), "{text}: {decision:?}");
         assert_eq!(words(text), None);
-        // What is plainly forbidden in it is still seen.
+        // A forbidden command beside it is still found.
         assert_eq!(rules.judge(&format!("{text}; rm -rf /")).level, Level::Block);
         assert_eq!(rules.judge("echo all is well").level, Level::Safe);
     }

@@ -260,7 +260,7 @@ async fn tells_events_as_they_come_and_again_to_who_comes_late() {
     let (_, live) = call(&place, "GET", &path, "").await;
     telling.await.unwrap();
     let whole = ["step", "accepted", "progress", "output", "completed", "step"];
-    // Who listens as it comes may hear of the first progress, too.
+    // A live listener may also get the first progress event.
     let mut heard = names(&live);
     heard.dedup();
     assert_eq!(heard, whole);
@@ -419,7 +419,7 @@ async fn shows_steps_plainly_where_no_terminal_is() {
     );
 }
 
-/// What `/metrics` says.
+/// Fetches `/metrics`.
 async fn metrics(place: &Place) -> String {
     let (status, text) = call(place, "GET", "/metrics", "").await;
     assert_eq!(status, 200, "{text}");
@@ -427,7 +427,7 @@ async fn metrics(place: &Place) -> String {
     text
 }
 
-/// What `/metrics` says as soon as it has this line.
+/// Fetches `/metrics` until it has this line.
 async fn metrics_with(place: &Place, line: &str) -> String {
     for _ in 0..1000 {
         let text = metrics(place).await;

@@ -29,7 +29,7 @@ async fn ask(place: &Place, method: &str, path: &str, body: &str) -> (u16, Strin
     (status, String::from_utf8(bytes.to_vec()).unwrap())
 }
 
-/// What a connection is told that asks for nothing; empty where it may go on.
+/// Returns the text that an idle connection receives at once; empty where it stays open.
 async fn told_at_once(stream: &mut UnixStream) -> String {
     let mut told = String::new();
     let read = stream.read_to_string(&mut told);
@@ -50,7 +50,7 @@ async fn half(place: &Place, body: usize) -> UnixStream {
     stream.write_all(head.as_bytes()).await.unwrap();
     let piece = vec![b' '; 64 << 10];
     for _ in 0..body / piece.len() {
-        // Whoever is refused is told so, and the rest is not taken.
+        // A refused body gets an answer, and the rest of it is not read.
         if stream.write_all(&piece).await.is_err() {
             break;
         }

@@ -132,7 +132,7 @@ async fn operators_terminals_that_take_messages_get_one_fixed_line() {
     let directory = place.path("terminals");
     std::fs::create_dir(&directory).unwrap();
     place.host.terminals = vec![directory.clone()];
-    // Whoever runs this is in the group that is their own.
+    // Makes the test's own user an operator.
     let own = nix::unistd::Group::from_gid(nix::unistd::getgid()).unwrap().unwrap();
     place.host.operators = own.name;
     let open = |name: &str, mode: u32| {

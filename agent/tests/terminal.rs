@@ -432,7 +432,7 @@ async fn a_task_asks_its_person_and_shows_the_first_change_before_it_is_made() {
     let done = Play::Events(vec![ended(Status::Done, "")]);
     let (mut terminal, server) =
         task_of_a_model(vec![describe(), may_read(), file(b"port 80\n"), previewed(), done]).await;
-    // What was typed before anything was asked is no answer.
+    // Input typed before the prompt is discarded.
     terminal.master.write_all(b"y\n").unwrap();
     terminal.shows("Which port?\\x1b[2J\r\nyour answer (nothing = none): ").await;
     terminal.master.write_all(b"8080\n").unwrap();

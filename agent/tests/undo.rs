@@ -1,4 +1,4 @@
-//! What is taken back: only what has an inverse that is granted, shown before, and never of another task.
+//! `postern undo`: only changes with a granted inverse, shown before, and never those of another task.
 
 mod common;
 
@@ -134,7 +134,7 @@ async fn undo_last_goes_back_within_a_task_and_not_into_the_one_before() {
         "{ran:?}"
     );
     assert_eq!(undone(&helper).len(), 2);
-    // Who names the task goes there.
+    // An earlier task can be undone by its id.
     helper.add(previewed());
     helper.add(changed());
     assert_eq!(place.run(&["undo", "--task", &first]).await.exit, Exit::Done);

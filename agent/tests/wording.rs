@@ -1,4 +1,4 @@
-//! What people read of failures: what happened, once, in words that a person knows.
+//! Messages about failures: the cause, once, in words that a person knows.
 
 mod common;
 

@@ -1,7 +1,7 @@
-//! What a decision costs in the helper: `cargo bench -p postern-tests --bench decision --profile hardened`.
+//! Measures a decision of the policy: `cargo bench -p postern-tests --bench decision --profile hardened`.
 //!
 //! The worst case of a policy: a thousand rules of one client and verb, each
-//! with `*`, of which only the last selects what is asked for.
+//! with `*`, of which only the last selects the object.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use postern_policy::types::{Digest, TargetPath, UnitName};

@@ -133,8 +133,8 @@ impl Installed {
         let _ = self.root(&["postern-admin", "policy", "apply", "--yes"]).ok();
     }
 
-    /// Starts a model on loopback that gives these replies, with `more` in the agent's configuration, and the
-    /// agent anew. What it is asked is written to `/var/tmp/model/seen`. A model that was there before goes.
+    /// Starts a model on loopback that gives these replies, with `more` in the agent's configuration, and restarts
+    /// the agent. Requests to it are written to `/var/tmp/model/seen`. An earlier model is stopped.
     ///
     /// # Panics
     /// When it does not start.

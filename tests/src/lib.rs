@@ -1,8 +1,8 @@
 //! The machine that whole-system tests act on: a throwaway Debian with a real systemd, booted by
 //! `deploy/machine`, and Postern installed in it from the Debian package.
 //!
-//! Everything here panics when the *machine* does not do what a test takes for granted (it does not
-//! boot, a file cannot be copied). What the *product* answers is returned as an [`Output`] and judged
+//! Everything here panics on a fault of the *machine* that a test cannot handle (it does not
+//! boot, a file cannot be copied). Answers of the *product* are returned as an [`Output`] and judged
 //! by the test.
 //!
 //! ```no_run

@@ -1,4 +1,4 @@
-//! What a command in the machine answered.
+//! Exit status and output of a command in the machine.
 
 use std::fmt;
 

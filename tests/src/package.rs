@@ -96,7 +96,7 @@ impl Package {
 pub struct Repository<'a> {
     /// Its directory below /srv, and the name of its file of sources.
     pub name: &'a str,
-    /// What it says of itself: origin and label.
+    /// Origin and label in its Release file.
     pub label: &'a str,
     /// A further line of its entry, such as `Trusted: yes`: it is not signed.
     pub option: &'a str,

@@ -37,7 +37,7 @@ accept_risk = { "*" = "a test" }
 /// A person who may approve.
 const OPERATOR: &str = "oper";
 
-/// What a person asks for and the policy lets wait.
+/// A request under a rule that asks.
 const WRITE: [&str; 6] = ["postern", "file", "write", "/var/www/html/a.txt", "--content", "one"];
 
 fn host(release: Release) -> Installed {
@@ -54,7 +54,7 @@ fn admin(host: &Installed, arguments: &[&str]) -> Output {
     host.run(OPERATOR, &[&["postern-admin"], arguments].concat())
 }
 
-/// What waits, as soon as something does.
+/// Waits for a pending approval and returns its id.
 fn waiting(host: &Installed) -> String {
     for _ in 0..200 {
         let list = admin(host, &["pending", "--json"]).ok();
@@ -67,8 +67,8 @@ fn waiting(host: &Installed) -> String {
     panic!("nothing waits: {}", host.journal("postern-*"));
 }
 
-/// Runs the visitor's command, and what is done while it waits. What still waits afterwards is denied, so that a
-/// test that fails ends.
+/// Runs the visitor's command, and `then` while it waits. Approvals left pending are denied, so that a failing test
+/// ends.
 fn while_it_waits(host: &Installed, argv: &[&str], then: impl FnOnce(&str)) -> Output {
     thread::scope(|scope| {
         let asked = scope.spawn(|| host.visitor(argv));
@@ -134,7 +134,7 @@ fn a_person_agrees_to_what_root_shows_and_takes_it_back(release: Release) {
     assert_eq!(denied.code, 4, "{denied}");
     assert!(denied.stderr.contains("use b.txt"), "{denied}");
 
-    // What was allowed without asking is taken back by a person.
+    // A person undoes a change that was allowed without asking.
     let _ = host.shell("echo before >/var/www/html/index.html").ok();
     let _ =
         host.visitor(&["postern", "file", "write", "/var/www/html/index.html", "--content", "after"]).ok();

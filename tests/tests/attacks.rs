@@ -50,7 +50,7 @@ fn write(path: &str) -> String {
     let meta = Meta {
         request_id: format!("{}-{}-7000-8000-{count:012x}", &time[..8], &time[8..]),
         mode: Mode::Execute.into(),
-        // What it says of itself is recorded as a claim.
+        // Recorded as a claim only.
         claimed_uid: 4_242,
         ..Meta::default()
     };
@@ -130,7 +130,7 @@ fn a_captured_gateway_has_one_clients_power(release: Release) {
     assert_eq!(open.trim(), "0", "a descriptor was received");
 }
 
-/// What a user of ours reaches outside of any unit: its uid and groups alone stand in the way.
+/// Sockets and files that a user of ours can reach outside of any unit: protected by uid and groups alone.
 struct Reach {
     user: &'static str,
     /// Sockets below /run/postern that let it connect.

@@ -33,7 +33,7 @@ fn host(release: Release, script: &str, commands: &[(&str, &str)], accepted: &st
     host
 }
 
-/// What is said of a name on a line of its own.
+/// Returns the value on the output line that begins with a name.
 fn said<'a>(output: &'a Output, name: &str) -> &'a str {
     let line = output.stdout.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("nothing of {name}: {output}"))
@@ -119,7 +119,7 @@ time.sleep(10000)";
 
     let bare = run("bare");
     assert_eq!(of(&bare), [false; 13], "{bare}");
-    // What it shares with others is its own and gone with it.
+    // Its /dev/shm is private and removed with it.
     let _ = host.shell("test ! -e /dev/shm/probe").ok();
     assert_eq!((said(&bare, "powers"), said(&bare, "privileges")), ("CapEff:0000000000000000", "1"));
     assert!(said(&bare, "uid").parse::<u32>().is_ok_and(|uid| uid >= 61184), "its own user: {bare}");
@@ -239,7 +239,7 @@ fn the_time_limit_ends_everything_that_the_command_started(release: Release) {
     assert!(output.stderr.contains("before") && output.stderr.contains("timeout"), "{output}");
     assert_eq!(host.shell("pgrep -a sleep || true").ok(), "", "its children live");
 
-    // What outlives a command that ends by itself is killed too, before the command is answered.
+    // Processes left by a command that has ended are killed before it is answered.
     let output = host.visitor(&["postern", "command", "short"]);
     assert_eq!((output.code, output.stdout.trim()), (0, "short"), "{output}");
     assert_eq!(host.shell("pgrep -a sleep || true").ok(), "", "its children live");

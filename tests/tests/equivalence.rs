@@ -17,7 +17,7 @@ const TABLES: [&str; 4] = ["packages", "units", "files", "shell"];
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    /// What `bash -c` gets, as the user, without root.
+    /// Script for `bash -c`, run as the user, without root.
     run: String,
     /// A script that root runs first, on both machines.
     #[serde(default)]
@@ -28,7 +28,7 @@ struct Row {
     /// How standard output is compared.
     #[serde(default)]
     compare: Compare,
-    /// What differs, and may.
+    /// Accepted differences.
     #[serde(default)]
     except: Vec<Aspect>,
     /// Why it is not compared whole.
@@ -66,7 +66,7 @@ struct Outcome {
     exit: i32,
     stdout: String,
     stderr: String,
-    /// What is another afterwards: packages, holds, units, files.
+    /// Changed state: packages, holds, units, files.
     changes: BTreeMap<String, Value>,
 }
 
@@ -210,7 +210,7 @@ fn state(outcome: &Outcome, row: &Row) -> BTreeMap<String, String> {
     outcome.changes.iter().map(|(name, value)| (name.clone(), told(value))).collect()
 }
 
-/// What of a row disagrees.
+/// Returns the differences of a row between real sudo and the shim.
 fn differences(row: &Row, real: &Outcome, shim: &Outcome) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut differ = |what: &str, real: String, shim: String| {
@@ -238,7 +238,7 @@ fn differences(row: &Row, real: &Outcome, shim: &Outcome) -> Vec<String> {
     wrong
 }
 
-/// What of a row that no request does is not as it must be.
+/// Returns the faults of a row that no request can do.
 fn not_refused(words: &str, shim: &Outcome) -> Vec<String> {
     let is_refused =
         shim.exit == 1 && shim.stdout.is_empty() && shim.changes.is_empty() && shim.stderr.contains(words);
@@ -250,7 +250,7 @@ fn command_lines_do_the_same_through_the_shims_as_with_real_sudo() {
     let rows = rows();
     let is_long = cfg!(feature = "long");
     let rows: Vec<&Row> = rows.iter().filter(|row| row.short || is_long).collect();
-    // What no request does would change the other machine.
+    // Real sudo would run the refused rows and change the other machine.
     let shared: Vec<&Row> = rows.iter().copied().filter(|row| row.refused.is_none()).collect();
     let (real, shim) = thread::scope(|scope| {
         let real = scope.spawn(|| {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 on_each_release!(no_attempt_leaves_the_sandbox,);
 
-/// What each attempt fails with. `EROFS` and `ENOENT` are the unit's, `EACCES` Landlock's or an owner's, `EPERM` and
+/// Error of each attempt. `EROFS` and `ENOENT` are the unit's, `EACCES` Landlock's or an owner's, `EPERM` and
 /// `ENOSYS` the filter's or a missing right's, `SIGSYS` the filter's for other architectures.
 const REASONS: &[(&str, &str)] = &[
     (
@@ -42,7 +42,7 @@ const REASONS: &[(&str, &str)] = &[
     ("EXDEV", "link_into_the_workspace"),
 ];
 
-/// What nspawn, or the kernel, refuses to root too: no control shows that these would work without the sandbox.
+/// Refused to root too by nspawn or the kernel: no control shows that these would work without the sandbox.
 const UNPROVEN: &[&str] = &[
     "take_the_supervisors_descriptor",
     "bpf",
@@ -60,7 +60,7 @@ const UNPROVEN: &[&str] = &[
     "ia32_call",
 ];
 
-/// What one run of the attempts said.
+/// Result of each attempt, by name.
 type Said = BTreeMap<String, String>;
 
 fn said(output: &str) -> Said {
@@ -270,7 +270,7 @@ fn peers(host: &Installed) {
         let refused = host.run(user, &["python3", "/usr/local/lib/call.py", &ask]);
         assert!(refused.stderr.contains("PermissionError"), "{refused}");
     }
-    // What a command opens of its own is still behind a directory of root's.
+    // A root-owned directory above protects a workspace that a command has opened.
     let _ = call(host, &shell("chmod 777 . ..; true"));
     let listed = host.run("visitor", &["ls", "/var/lib/postern-tool/tasks"]);
     assert!(listed.stderr.contains("Permission denied"), "{listed}");

@@ -1,4 +1,4 @@
-//! What the agent finds out by itself, under its real unit: systemd's own bus, the kernel's own files.
+//! The agent's read-only tools under its real unit, with systemd's own bus and the kernel's own files.
 
 use postern_tests::{Installed, Release};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn results(host: &Installed, asked: &[(&str, Value)]) -> Vec<Value> {
     results
 }
 
-/// What a result says, as JSON.
+/// Parses a result's output.
 fn found(result: &Value) -> Value {
     let text = result["stdout"].as_str().unwrap_or_else(|| panic!("{result}"));
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))

@@ -122,7 +122,7 @@ fn files_are_changed_and_taken_back(release: Release) {
     let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
 }
 
-/// What even root may not change is left alone, and named.
+/// An immutable file, which root cannot change either, is left alone and named in the error.
 fn leaves_what_is_immutable(host: &Installed) {
     let path = "/srv/site/pages/a";
     let before = host.shell(TREE).ok();
@@ -141,7 +141,7 @@ fn leaves_what_is_immutable(host: &Installed) {
     assert_eq!(host.shell(TREE).ok(), before);
 }
 
-/// What is told of the directory, and what is refused in it.
+/// Lists the directory, and checks refusals in it.
 fn lists_and_refuses(host: &Installed) {
     let listed = ask(host, &["file", "list", "/srv/site/pages"]).json();
     let files = listed["result"]["files"].as_array().expect("files").clone();

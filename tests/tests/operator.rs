@@ -40,7 +40,8 @@ struct Scenario {
     publish_after_setup: Vec<String>,
     /// Packs with the values of their variables: the policy, beside what the package brings.
     packs: BTreeMap<String, BTreeMap<String, String>>,
-    /// What the helper decides of each request; `packs/tasks.rs` of the admin tool's tests holds the packs against it.
+    /// The helper's decision on each request; `packs/tasks.rs` of the admin tool's tests compares the packs with
+    /// it.
     #[serde(default, rename = "decisions")]
     _decisions: Vec<String>,
     /// The model's calls, one reply each: `tool` and `args`.

@@ -198,7 +198,7 @@ matches = [{ unit = "slow.service" }]
     let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
 }
 
-/// What is left of Postern, but for its users: names of files and of units that systemd knows.
+/// Lists remains of Postern except its users: names of files and of units that systemd knows.
 const LEFT: &str = "find / -xdev -iname '*postern*' -not -path '/proc/*' -not -path '/sys/*' | sort; \
                     systemctl list-units --all --plain --no-legend 'postern*'; \
                     systemctl list-unit-files --no-legend 'postern*' || true; \

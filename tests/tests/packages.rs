@@ -192,7 +192,7 @@ fn changes_versions_and_keeps_what_a_person_has_configured(host: &Installed) {
     let _ = ends(host, &["hold", "pt-conf"], 0, "unchanged", "");
     let kept = ends(host, &["upgrade", "--all"], 0, "unchanged", "");
     assert_eq!(kept["plan"]["kept_back"], serde_json::json!(["pt-conf", "pt-meta"]));
-    // What the newer version needs is not there, and the rule grants nothing new.
+    // The newer version has an uninstalled dependency, and the rule grants no new packages.
     refused(host, &["upgrade", "pt-meta"], "plan_refused", "`new_packages`");
     refused(host, &["upgrade", "pt-conf"], "plan_refused", "eld packages were changed");
     refused(host, &["remove", "pt-conf"], "plan_refused", "eld packages were changed");
@@ -263,7 +263,7 @@ fn takes_back_what_it_changed_and_nothing_that_is_needed_since(host: &Installed)
     let again = undo(&undone["request_id"], 0, "");
     has(host, "pt-undo", "1 ii");
 
-    // What it brought along is needed by something else now.
+    // Another package now needs a dependency that it installed.
     let _ = done(host, &["install", "pt-undo-user"]);
     let _ = undo(&again["request_id"], 1, "undo_conflict");
     has(host, "pt-undo", "1 ii");
@@ -315,7 +315,7 @@ fn what_changed_since_a_person_looked_is_not_removed(host: &Installed) {
     has(host, "pt-needs-asked", "1 ii");
 }
 
-/// What a script prints, as soon as it prints something.
+/// Runs a script until it prints something, and returns that.
 #[track_caller]
 fn until(host: &Installed, script: &str) -> String {
     for _ in 0..600 {

@@ -59,7 +59,7 @@ impl Host {
         assert!(!added.stderr.contains("warning"), "a finding on this host: {added}");
     }
 
-    /// What the person asks for is done.
+    /// Runs `postern` as the person; it must succeed.
     #[track_caller]
     fn done(&self, argv: &[&str]) -> Output {
         let answer = self.machine.visitor(&[&["postern"], argv].concat());
@@ -67,7 +67,7 @@ impl Host {
         answer
     }
 
-    /// What the person asks for ends with this exit code.
+    /// Runs `postern` as the person; it must end with this exit code.
     #[track_caller]
     fn ends(&self, argv: &[&str], code: i32) -> Output {
         let answer = self.machine.visitor(&[&["postern"], argv].concat());

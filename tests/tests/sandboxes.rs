@@ -12,7 +12,7 @@ on_each_release!(units_can_do_what_is_listed_and_nothing_else,);
 
 /// A unit, how it is started, and what works in it.
 struct Row {
-    /// Whose journal has the report; a pattern for templates.
+    /// The unit that the report is in the journal of; a pattern for templates.
     unit: &'static str,
     /// Started by this script of root's.
     start: &'static str,
@@ -31,7 +31,7 @@ const HOST: &[&str] = &[
     "list /run",
     "list /usr/lib",
     "list /var/lib",
-    // Whose files it names, nobody but group systemd-journal reads.
+    // Only the names: the files are readable by group systemd-journal alone.
     "list /var/log/journal",
     "read /etc/passwd",
     "read /proc/self/mountinfo",
@@ -260,11 +260,11 @@ const ROWS: &[Row] = &[
     },
 ];
 
-/// What does not work for root in such a machine either: no control shows that a unit is what keeps it off.
+/// Does not work for root in such a machine either, so no control shows that the unit prevents it.
 const UNPROVEN: &[&str] = &["open /proc/sys/kernel/hostname for writing", "see /dev/kmsg"];
 
-/// The first whole report in what a unit said: each check with how it went. What an earlier start said last, or one that
-/// was stopped, may come before.
+/// Parses the first whole report in a unit's output: each check with its result. Output of an earlier or
+/// interrupted start may come before it.
 fn report(text: &str) -> Option<BTreeMap<String, String>> {
     let mut begun = text.split("sandbox-probe: begin").skip(1);
     let whole = begun.find(|part| part.contains("sandbox-probe: end"))?;

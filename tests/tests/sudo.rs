@@ -1,4 +1,4 @@
-//! What it all began with: a script that knows only `sudo`, run for an agent under `NoNewPrivileges=yes`.
+//! A script that knows only `sudo`, run for an agent under `NoNewPrivileges=yes`.
 
 use postern_tests::{Installed, Release, on_each_release};
 use serde_json::Value;
@@ -75,7 +75,7 @@ fn an_unmodified_script_with_sudo_works(release: Release) {
     let own = own.expect("a result");
     assert_ne!(own["exit_code"], 0, "{own}");
 
-    // What the policy does not grant is told as systemctl would.
+    // A refusal has the exit status of systemctl.
     let refused =
         host.visitor(&["postern", "shell", "run", "sudo systemctl stop cron || echo code $?", "--json"]);
     let own = refused.json()["results"].as_array().and_then(|results| results.last().cloned());

@@ -1,4 +1,4 @@
-//! What every unit file of `deploy/systemd` must and must not say, without a machine.
+//! Required and forbidden directives of every unit file of `deploy/systemd`, checked without a machine.
 
 use std::fs;
 use std::path::Path;

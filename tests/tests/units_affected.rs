@@ -137,7 +137,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// What systemd enqueues besides the job that is asked for.
+/// Returns the auxiliary jobs that systemd enqueues with a job.
 fn enqueued(host: &Installed, verb: &str, unit: &str) -> BTreeSet<String> {
     let said = host.root(&["systemctl", "--show-transaction", verb, unit]);
     let auxiliary = |line: &str| {
@@ -153,7 +153,7 @@ fn set(words: &[&str]) -> BTreeSet<String> {
 
 fn the_plan_lists_the_jobs_that_systemd_enqueues(release: Release) {
     let host = host(release);
-    // What systemd starts later, when the unit ends.
+    // Jobs that systemd enqueues later, when the unit ends.
     let later = set(&["start t-success", "start t-failure"]);
     let started = set(&[
         "start t-requires",
@@ -250,7 +250,7 @@ fn denied_and_protected_units_do_not_change_along(release: Release) {
     for unit in ["t-db.service", "t-against-ssh.service", "t-against-vault.service"] {
         is(unit, "inactive");
     }
-    // What runs already does not change.
+    // An active unit does not change.
     let _ = host.shell("systemctl start db").ok();
     assert_eq!(service(&host, &["start", "t-db"]).code, 0);
     // Starting along needs no grant, stopping does.

@@ -75,7 +75,7 @@ fn an_upgrade_from_the_single_helper_keeps_log_policy_and_pause(release: Release
     let record = |line: &str| -> serde_json::Value { serde_json::from_str(line).expect("a record") };
     let of_slow: Vec<_> = after.lines().map(record).filter(|record| record["verb"] == "unit.start").collect();
     let events: Vec<_> = of_slow.iter().filter_map(|record| record["event"].as_str()).collect();
-    // Who asked may have asked again under the same id, and nothing was begun for it.
+    // The client may have repeated the request under its id; no second effect began.
     assert_eq!(events[..2], ["begin", "interrupted"], "{of_slow:#?}");
     assert!(events[2..].iter().all(|event| *event == "refused"), "{of_slow:#?}");
     let verified = host.root(&["postern-admin", "audit", "verify"]);

@@ -24,7 +24,7 @@ use tonic::{Code, Status};
 
 pub mod tool;
 
-/// What the fake helper does next with a request that it gets.
+/// Behaviour of the fake helper for the next request.
 pub enum Play {
     /// Sends events, then the good end of the stream.
     Events(Vec<v1::event::Kind>),
@@ -38,7 +38,7 @@ pub enum Play {
     Hold(Vec<v1::event::Kind>, Arc<Notify>, Vec<v1::event::Kind>),
 }
 
-/// What a helper does with a request.
+/// Answers of a helper to a request.
 pub type Policy = Arc<dyn Fn(&Seen) -> Vec<v1::event::Kind> + Send + Sync>;
 
 /// A request as it came: the rpc's name and its body.
@@ -59,8 +59,8 @@ impl Seen {
     }
 }
 
-/// What the fake helper says to an agent that asks whether a change can be taken back. It is no part of the script
-/// and not among what was seen.
+/// Answer of the fake helper to the agent's question whether a change can be undone. That question is no part of
+/// the script and not among the requests seen.
 #[derive(Clone, Copy, Default)]
 pub enum Undo {
     /// Granted.
@@ -291,7 +291,7 @@ impl Kept {
     }
 }
 
-/// What a command line came to.
+/// Exit status and output of a command line.
 #[derive(Debug)]
 pub struct Ran {
     pub exit: Exit,
@@ -413,7 +413,7 @@ impl Place {
     }
 }
 
-/// What a command line writes to.
+/// Output streams of a command line.
 #[derive(Clone, Default)]
 pub struct Streams {
     pub out: Kept,
@@ -443,7 +443,7 @@ where
     sender.send_request(request).await.unwrap()
 }
 
-/// What a call to the agent's socket says of itself.
+/// Headers of a call on the agent's socket.
 pub const HEADERS: [(&str, &str); 2] = [("host", "localhost"), ("content-type", "application/json")];
 
 pub fn accepted() -> v1::event::Kind {

@@ -1,5 +1,5 @@
 //! The sandbox without its unit: a listener that starts `postern tool` for each connection, as systemd would.
-//! What the unit holds is not in force there, so calls are asked for with `Unenforced::Report`.
+//! The unit's controls are missing there, so calls use `Unenforced::Report`.
 
 use postern_agent::sandbox::{Sandbox, Unenforced};
 use std::os::fd::OwnedFd;

@@ -17,7 +17,7 @@ use common::{Place, Play, Seen, completed};
 use postern_proto::v1;
 use std::sync::Arc;
 
-/// What the policy grants: verbs, let through without a person.
+/// Describes a policy that grants these verbs without asking.
 pub(crate) fn grants(verbs: &[&str]) -> v1::event::Kind {
     let grant = v1::Grant {
         verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),

@@ -1,4 +1,4 @@
-//! What every tool is bounded by, and how a result is brought within it.
+//! Limits of every tool in time and output, and how results are cut to them.
 
 use postern_agent::agent_loop::results::{fit, shown, within};
 use postern_agent::agent_loop::tool_result::{CallOutcome, ToolResult};
@@ -35,7 +35,7 @@ async fn a_call_that_never_ends_is_ended() {
     let done = within(time, std::future::pending()).await;
     assert_eq!((&done.content["status"], done.outcome), (&json!("timeout"), CallOutcome::Failed));
     assert_eq!(done.content["unread"], "Do not infer facts from unread content");
-    // What has begun at the helper is not left alone.
+    // A running effect in the helper is not abandoned.
     let long = async {
         tokio::time::sleep(Duration::from_secs(3600)).await;
         ToolResult { content: json!({}), outcome: CallOutcome::Changed }
@@ -84,7 +84,7 @@ fn a_request_leaves_out_its_oldest_results_first() {
     assert!(after[0].contains("left out") && after[0].contains("Do not infer facts from unread content"));
     assert_eq!((after[1].len(), after[3].len()), (100, 20_000));
     assert!(after.iter().map(String::len).sum::<usize>() <= REQUEST_OUTPUT);
-    // What fits stays as it is, so that an endpoint's cache of it stays good.
+    // Results within the limit stay unchanged, so that the endpoint's prompt cache stays valid.
     let before = texts(&turns);
     fit(&mut turns);
     assert_eq!(texts(&turns), before);

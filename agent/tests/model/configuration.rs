@@ -5,7 +5,7 @@ use secrecy::ExposeSecret;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 
-/// What a file and variables come to.
+/// Reads a configuration from a file and environment variables.
 fn read(text: &str, variables: &[(&str, &str)]) -> Result<Config, String> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("agent.toml");

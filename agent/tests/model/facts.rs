@@ -353,7 +353,7 @@ async fn units_timers_and_processes_come_over_the_bus() {
                 .map(|unit| unit["name"].as_str().unwrap().into())
                 .collect()
         };
-        // What has failed comes first.
+        // Failed units come first.
         assert_eq!(names(&results[0]), ["bad.service", "logrotate.timer", "nginx.service"]);
         assert_eq!(
             (names(&results[1]), &results[1]["units"][0]["enabled"]),

@@ -80,7 +80,7 @@ fn rpc(verb: &str) -> String {
 #[test]
 fn every_verb_is_reached_by_a_call() {
     let reached: BTreeSet<&str> = asked().into_iter().map(|(_, _, verb)| verb).collect();
-    // What may be done stands in the prompt, and what came of a call in its result.
+    // Grants are in the prompt, and outcomes in the results of calls.
     let known = ["policy.describe", "request.result"];
     let missing: Vec<_> = postern_agent::VERBS
         .iter()
@@ -108,7 +108,7 @@ async fn each_call_becomes_the_request_of_its_action() {
     let text = std::fs::read_to_string(&place.host.config).unwrap();
     std::fs::write(&place.host.config, text + "[limits]\nsteps = 100\nchanges = 100\n").unwrap();
     let policy = Arc::new(|seen: &Seen| match seen.rpc.as_str() {
-        // What is not there may be written.
+        // A missing file may be written.
         "FileRead" => vec![refused("not_found")],
         "UnitStop" => vec![unit(Status::Done, "nginx.service", "inactive", "dead")],
         _ => vec![ended(Status::Done, "")],

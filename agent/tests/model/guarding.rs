@@ -1,4 +1,4 @@
-//! What a model's changes and words meet on their way: the care that is taken, the secrets that are kept.
+//! Confirmation of a model's changes, and redaction of secrets.
 
 use crate::common::{FakeHelper, Place, Play, Ran, Seen, completed, ended, output, refused};
 use crate::server::{self, Server};
@@ -405,7 +405,7 @@ fn a_value_is_found_in_every_form_that_it_is_likely_to_have() {
             let text = base64(&format!("{before}0123456789abcdef{after}"));
             let (clean, count) = secrets.values(&text);
             assert_eq!(count, 1, "{text}: {clean}");
-            // What is left does not give the value back.
+            // The rest does not reveal the value.
             let left = clean.replace("[REDACTED]", "");
             assert!(left.len() + 18 <= text.len(), "{text}: {clean}");
         }

@@ -23,7 +23,7 @@ fn address() -> SocketAddr {
     SocketAddr::from(([127, high, low, 77], NEXT.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// Whoever has the token: another person than the one at the socket.
+/// The bearer of the token: another owner than the user at the socket.
 pub struct Bearer(SocketAddr);
 
 impl Bearer {

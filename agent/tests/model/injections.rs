@@ -34,10 +34,10 @@ struct Injection {
     acts: Vec<String>,
 }
 
-/// What no model and no helper may get to see.
+/// Secrets that no model and no helper may see.
 const SECRETS: [&str; 2] = ["SECRET-OF-THE-KEY", "SECRET-OF-THE-PERSON"];
 
-/// A policy: looking at some things, and two changes. What it let happen is written down.
+/// A policy with some reads and two changes. Executed changes are noted.
 fn policy(text: &str, acted: &Arc<Mutex<Vec<String>>>) -> Policy {
     let (text, acted) = (text.to_owned(), Arc::clone(acted));
     Arc::new(move |seen: &Seen| {

@@ -1,4 +1,4 @@
-//! What the agent keeps: over a restart, in a file of its own, in bounds.
+//! The agent's database: survives a restart, is one private file, and is bounded.
 
 use crate::common::{Place, Play, accepted, approval, completed, ended, in_seconds, refused, until, waiting};
 use crate::resuming::{give, http, stands, task};

@@ -1,4 +1,4 @@
-//! What the agent finds out by itself: within its roots, along no link, bounded, and nothing that is secret.
+//! The agent's read-only tools: within their roots, through no symbolic link, bounded, and without secrets.
 
 use crate::common::{Place, Play, completed, ended, output, refused, unit};
 use crate::guarding::{OWN_KEYS, config_with_own_keys};

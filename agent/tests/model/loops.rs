@@ -1,4 +1,4 @@
-//! What ends a model that does not end itself: the misformat breaker, the loop guard, the budget.
+//! Ends of a model that does not end itself: the misformat breaker, the loop guard, the budget.
 
 use postern_agent::agent_loop::breaker::{self, Breaker, Next};
 use postern_agent::agent_loop::budget::Budget;

@@ -1,4 +1,4 @@
-//! What becomes of a model's words, and how they are fetched.
+//! Tasks with a model: replies, tool calls, endpoints, the sandbox.
 
 mod arbitrary;
 mod bounds;

@@ -17,12 +17,12 @@ struct Scenario {
     pins: String,
     /// The body of `POST /execute`.
     order: Value,
-    /// What the helper answers, one after the other.
+    /// The helper's answers, in order.
     helper: Vec<Answer>,
-    /// What the model calls, one after the other; without any there is no model.
+    /// The model's calls, in order; without any there is no model.
     #[serde(default)]
     model: Vec<Call>,
-    /// What the person says to each question.
+    /// The person's answers, in order.
     #[serde(default)]
     person: Vec<Word>,
     expect: Expect,
@@ -70,7 +70,7 @@ struct Expect {
     /// Parts of the warnings.
     #[serde(default)]
     warnings: Vec<String>,
-    /// What the model was told, as parts of the last request.
+    /// Parts of the last request to the model.
     #[serde(default)]
     told: Vec<String>,
     /// The kinds of the questions.

@@ -1,4 +1,4 @@
-//! What a model is told before its first call: enough to work with, and no more, since every request carries it.
+//! The system prompt and the tools: complete, and small, since every request carries them.
 
 use crate::common::{Place, Play, completed};
 use crate::looks::told;
@@ -154,7 +154,7 @@ async fn instructions_and_tools_for_twenty_rules_are_at_most_2200_tokens() {
     let each: Vec<usize> = tools.iter().map(|tool| tokens(&tool.to_string())).collect();
     let (said, offered) = (tokens(&instructions), each.iter().sum::<usize>());
     assert!(said + offered <= 2200, "{said} + {offered} {each:?}:\n{instructions}\n{tools:#?}");
-    // What is offered once is not said again in the proof that ends a task.
+    // A tool's schema is not repeated in `finish`.
     let finish = tools.iter().find(|tool| tool["name"] == "finish").unwrap();
     let proof = &finish["parameters"]["properties"]["verify"]["items"]["properties"];
     assert_eq!(proof["args"]["properties"], Value::Null, "{proof}");

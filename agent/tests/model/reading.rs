@@ -4,7 +4,7 @@ use postern_agent::llm::reply_parser::{self, Code, Repair};
 use postern_agent::llm::tools::TOOLS;
 use serde_json::{Value, json};
 
-/// What a reply is read as: the call as JSON, or the error's code.
+/// Parses a reply: the call as JSON, or the error's code.
 fn read(reply: &str) -> Value {
     match reply_parser::read(reply, TOOLS).call {
         Ok(call) => json!(call),

@@ -1,4 +1,4 @@
-//! What does not leave for a model.
+//! Credentials that are redacted before text is sent to a model.
 
 use postern_agent::redaction::redact;
 use serde_json::json;

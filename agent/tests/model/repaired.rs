@@ -33,7 +33,7 @@ fn changed() -> Play {
     Play::Events(vec![unit(Status::Done, "nginx.service", "inactive", "dead")])
 }
 
-/// What the helper was asked for.
+/// Returns the requests that reached the helper.
 fn rpcs(helper: &crate::common::FakeHelper) -> Vec<String> {
     helper.seen().into_iter().map(|seen| seen.rpc).filter(|rpc| rpc != "PolicyDescribe").collect()
 }

@@ -124,7 +124,7 @@ async fn killed_and_resumed(place: &Place, agent: Agent, id: &str) -> (Agent, Va
     (agent, ran.json())
 }
 
-/// What was said, without the line of the time at which it was.
+/// Returns the messages without the line with the time.
 fn without_time(body: &Value) -> String {
     let said = serde_json::to_string_pretty(&body["messages"]).unwrap().replace("\\n", "\n");
     said.lines().filter(|line| !line.starts_with("Now: ")).collect::<Vec<_>>().join("\n")
@@ -193,7 +193,7 @@ async fn a_request_that_never_arrived_is_sent_under_its_id() {
     }
 }
 
-/// What a kill leaves between the outcome and a write: the agent's own database without that write.
+/// Simulates a kill between the outcome and a write: removes that write from the agent's database.
 fn forget(place: &Place, statements: &str) {
     let database = rusqlite::Connection::open(place.host.state.join("postern.db")).unwrap();
     database.execute_batch(statements).unwrap();

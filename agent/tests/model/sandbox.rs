@@ -111,7 +111,7 @@ async fn at_its_time_limit_it_ends_with_all_that_it_started() {
         (record.ended, record.signal, text(&record.stdout)),
         (Ended::Timeout, Some(9), "begun\n".to_owned())
     );
-    // What still runs in the background when the program ends does not hold the answer up.
+    // A background process of the program does not delay the answer.
     let record = ran(&server.sandbox(), shell("sleep 1000 & echo done")).await;
     assert_eq!((record.ended, text(&record.stdout)), (Ended::Exited, "done\n".to_owned()));
     assert!(record.duration_ms < 10_000);
@@ -179,7 +179,7 @@ async fn a_workspace_that_grows_over_its_limit_ends_the_call() {
     let time = Duration::from_secs(900);
     let record = ran(&server.sandbox(), Job { program, time, ..shell("") }).await;
     assert_eq!((record.ended, record.signal), (Ended::Disk, Some(9)));
-    // Who finds it full may still clear it.
+    // A full workspace can still be cleared.
     let record = ran(&server.sandbox(), shell("find . -type f -delete")).await;
     assert_eq!(record.ended, Ended::Exited, "{}", text(&record.stderr));
     assert!(!server.workspace("t1").join("d1").exists());
@@ -260,7 +260,7 @@ async fn refuses_a_workspace_that_was_exchanged_for_a_link_to_another_tasks() {
     let sandbox = server.sandbox();
     ran(&sandbox, Job { task: "victim".to_owned(), ..shell("echo secret > f") }).await;
     ran(&sandbox, shell("true")).await;
-    // What any local user could do once a command had opened the directory of all workspaces to them.
+    // A local user could do this after a command had opened the directory of all workspaces.
     std::fs::rename(server.workspace("t1"), server.workspace("away")).expect("rename");
     std::os::unix::fs::symlink(server.workspace("victim"), server.workspace("t1")).expect("a link");
     let fault = sandbox.run(shell("cat f; echo changed > f")).await.expect_err("a link is no workspace");
@@ -302,7 +302,7 @@ async fn the_oldest_workspaces_go_where_all_together_would_be_too_large() {
     let fault = sandbox.run(fill("fourth")).await.expect_err("no room");
     assert!(fault.message.contains("hold all the room"), "{}", fault.message);
     assert!(stands("second"));
-    // What only reads needs none.
+    // A read-only call needs no room.
     let reads = Job { profile: Profile::ReadOnly, task: "fifth".to_owned(), ..shell("true") };
     assert_eq!(ran(&sandbox, reads).await.exit_code, Some(0));
     running.abort();

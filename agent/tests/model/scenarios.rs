@@ -30,12 +30,12 @@ struct Scenario {
     /// Tokens that the model takes, where the configuration says so.
     #[serde(default)]
     context: Option<NonZeroU32>,
-    /// What an earlier process kept of the dialogue.
+    /// The dialogue's history from an earlier process.
     #[serde(default)]
     kept: Vec<Value>,
-    /// What the endpoint answers, one after the other.
+    /// The endpoint's answers, in order.
     replies: Vec<Reply>,
-    /// What comes of the calls that are run; when they are used up, all goes well.
+    /// Results of the calls; when they are used up, calls succeed.
     #[serde(default)]
     results: Vec<Scripted>,
     expect: Expect,
@@ -96,10 +96,10 @@ struct Expect {
     /// Part of the words that it ends with.
     #[serde(default)]
     words: String,
-    /// What the model was told, as parts of the last request.
+    /// Parts of the last request to the model.
     #[serde(default)]
     told: Vec<String>,
-    /// What it was not told.
+    /// Texts that it must not contain.
     #[serde(default)]
     untold: Vec<String>,
     /// How often the endpoint was asked.
@@ -233,7 +233,7 @@ async fn run(scenario: Scenario) -> Result<(), String> {
     let expect = scenario.expect;
     let seen = server.seen();
     let last = seen.last().map(|seen| seen.body["messages"].clone()).unwrap_or_default();
-    // What was said as the model was shown it: without JSON's escapes around it.
+    // The model's view: without JSON's escapes around it.
     let told = last.to_string().replace("\\\\", "\\").replace("\\\"", "\"");
     let mut wrong = Vec::new();
     if end != expect.end || !words.contains(&expect.words) {

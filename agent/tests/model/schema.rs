@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What of a value is not as a schema of the document says.
+/// Returns the differences of a value from a schema of the document.
 pub fn violations(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
     if let Some(name) = schema["$ref"].as_str() {
         let target = document.pointer(name.trim_start_matches('#')).expect(name);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What is done with one connection.
+/// Behaviour for one connection.
 #[derive(Clone)]
 pub enum Play {
     /// Status, headers, body.

@@ -1,5 +1,4 @@
-//! What is seen of a model: its words while they come, what it used and what that costs, what it is told of the site,
-//! and replies of a file in its place.
+//! Live output of a model, its usage and cost, the site's text in its prompt, and the scripted provider.
 
 use crate::common::{HEADERS, Place, Play, ended, http};
 use crate::resuming::{give, stands};

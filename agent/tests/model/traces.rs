@@ -63,7 +63,7 @@ async fn one_trace_goes_from_the_command_line_to_model_helper_and_log() {
     }
     assert!(place.run(&["tasks", "show", task["id"].as_str().unwrap()]).await.out.contains(&trace));
 
-    // What was no call stands among the results, in its place.
+    // A reply that was no call is among the results, in its place.
     assert_eq!(
         task["results"][0],
         json!({ "step": 1, "error": "parse_error", "response": "I will look. token=[REDACTED]" })

@@ -1,4 +1,4 @@
-//! What is said of commands' texts, and what becomes of commands that need root.
+//! Judgements of commands' texts, and the translation of commands that need root.
 
 mod check;
 mod hostile;

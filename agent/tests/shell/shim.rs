@@ -1,4 +1,4 @@
-//! What becomes of `sudo` and its like: the table `tests/data/shim.tsv`, and what the requests hold.
+//! Translation of `sudo` and the shimmed programs: the table `tests/data/shim.tsv`, and the requests' contents.
 
 use postern_agent::shell_policy::{Level, Rules};
 use postern_agent::shims::{AfterFailure, PROGRAMS, ProgramFamily, ShimHost, Translation, translate};

@@ -54,7 +54,7 @@ fn outside() {
     }
 }
 
-/// What this program says in the machine, as the agent's user.
+/// Runs this program in the machine as the agent's user.
 fn client(host: &Installed, arguments: &[&str]) -> String {
     host.run("postern", &[&[COPY, "inside"], arguments].concat()).ok()
 }
@@ -99,7 +99,7 @@ fn memory(host: &Installed) {
     print!("{}", inside::row("root's programs after a minute without a request", left.trim(), "0"));
 }
 
-/// What `systemd-analyze security` says of each unit.
+/// Prints `systemd-analyze security` of each unit.
 fn exposure(host: &Installed) {
     for (unit, bar) in [
         ("postern-gateway@1.service", "0.5"),

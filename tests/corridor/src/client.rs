@@ -33,7 +33,7 @@ async fn exchange(socket: &Path, method: &str, body: Vec<u8>) -> Option<Vec<u8>>
     let length = u32::try_from(body.len()).unwrap().to_be_bytes();
     stream.send_data(Bytes::from([&[0], &length[..], &body].concat()), true).ok()?;
     let (mut body, mut bytes) = (response.await.ok()?.into_body(), Vec::new());
-    // What came before the end of a broken connection counts.
+    // Data before the end of a broken connection counts.
     while let Some(Ok(data)) = body.data().await {
         drop(body.flow_control().release_capacity(data.len()));
         bytes.extend_from_slice(&data);

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The boot of every world.
 pub const BOOT_ID: &str = "00000000-0000-4000-8000-000000000000";
 
-/// What each program is told about its host.
+/// Host settings of each program.
 #[derive(Debug, Clone)]
 pub struct Hosts {
     /// The broker's.

@@ -46,7 +46,7 @@ impl Channel {
         }
     }
 
-    /// What waits, and the digest that an approval of it names.
+    /// Fetches a pending approval, with the digest that an approval of it names.
     pub fn show(&mut self, approval_id: &str) -> (wire::OperatorShown, Vec<u8>) {
         let request = wire::OperatorShowRequest { approval_id: approval_id.to_owned() };
         let shown: wire::OperatorShown = call(self, "Operator/Show", &request).unwrap();

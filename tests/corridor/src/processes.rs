@@ -248,7 +248,7 @@ impl Processes {
         lines(&self.world.path("log/audit.jsonl"))
     }
 
-    /// What this program has written to the journal.
+    /// Returns the lines that this program has written to the journal.
     pub fn journal(&self, name: &str) -> Vec<String> {
         lines(&self.world.path(&format!("{name}.journal")))
     }

@@ -17,12 +17,12 @@ pub fn id_at(ms: u64, count: u64) -> String {
     format!("{}-{}-7000-8000-{count:012x}", &hex[..8], &hex[8..12])
 }
 
-/// What every request carries, with a new id.
+/// Meta of a request, with a new id.
 pub fn meta(mode: wire::Mode) -> Option<wire::Meta> {
     meta_with(&new_id(), mode)
 }
 
-/// What every request carries, with this id.
+/// Meta of a request, with this id.
 pub fn meta_with(id: &str, mode: wire::Mode) -> Option<wire::Meta> {
     Some(wire::Meta { request_id: id.to_owned(), mode: mode.into(), ..wire::Meta::default() })
 }

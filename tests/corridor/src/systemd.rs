@@ -53,7 +53,7 @@ exit "$code"
 /// Runs jobs until it is dropped.
 pub struct Systemd {
     at: PathBuf,
-    /// What validators say: they agree unless a test says otherwise.
+    /// Answers of validators: they agree unless a test says otherwise.
     pub validator: Arc<Mutex<Arc<Validator>>>,
     /// Runs jobs as processes; where there is none they are threads of this one.
     pub processes: Arc<Mutex<Option<Arc<JobProcesses>>>>,
@@ -101,7 +101,7 @@ impl Systemd {
 
     /// Installs a systemctl that records argv and environment in `calls`, and runs `body` for what is no job.
     pub fn systemctl(&self, body: &str) {
-        // What the bus knows is no call.
+        // Queries that stand for D-Bus calls are not recorded.
         let record = "[ -n \"$BUS\" ] || { printf '%s\\n' \"$@\"; echo ENV; env; echo CWD $(pwd); echo END; } >>$at/calls\n";
         // Where a test does not say it, no unit's file says more.
         let files = if body.contains("cat") && body.contains("Install") || body.contains(".install") {

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 /// All programs with their state in a temporary directory. Fields are dropped in this order: the front first.
 pub struct World {
-    /// What the programs are told; takes effect at a restart.
+    /// Host settings of the programs; a change takes effect at a restart.
     pub hosts: Hosts,
     broker: Arc<postern_broker::state::State>,
     recorder: Recorder,
@@ -231,7 +231,7 @@ impl World {
         std::fs::write(self.path(&format!("{name}.sh")), body).unwrap();
     }
 
-    /// What such a program noted: `argv`, `env`, `state` or `fds`, as lines.
+    /// Returns the lines that a fake wrote of `what`: `argv`, `env`, `state` or `fds`.
     pub fn noted(&self, name: &str, what: &str) -> Vec<String> {
         let text = std::fs::read_to_string(self.path(&format!("{name}.{what}"))).unwrap_or_default();
         text.lines().map(str::to_owned).collect()

@@ -1,6 +1,6 @@
 //! Manual pages and shell completions, made from the programs' own grammar.
 //!
-//! What they say is committed under `deploy/`, so that a package is built without them; a test compares.
+//! The output is committed under `deploy/`, so that a package is built without generating it; a test compares.
 
 pub mod page;
 
@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use std::fmt::Write;
 
-/// What a page says besides the grammar.
+/// Content of a page besides the grammar.
 pub struct Page {
     /// The manual's section.
     pub section: &'static str,

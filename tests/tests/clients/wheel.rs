@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::python;
 
-/// What builds them, from `PyPI`.
+/// Build tools, from `PyPI`.
 const BUILDER: [&str; 2] = ["build==1.3.0", "setuptools==84.2.1"];
 
 /// Runs Python, which must succeed.

@@ -5,7 +5,7 @@ use std::fs;
 use crate::source::Source;
 use crate::workspace::packages;
 
-/// What the library names of `std` in no way.
+/// Modules of `std` that the library must not name.
 const CLOSED: [&str; 7] = ["env", "fs", "net", "os", "process", "thread", "time"];
 
 /// A length of time, as limits of rules have it: a number with a unit, which asks no clock.
@@ -34,7 +34,7 @@ fn policy_names_no_file_network_process_clock_or_thread() {
     }
 }
 
-/// What is found in a library of this one file.
+/// Checks a library of this one file.
 fn impure_in(text: &str) -> Vec<String> {
     let package = tempfile::tempdir().expect("a directory");
     fs::create_dir(package.path().join("src")).expect("a directory");

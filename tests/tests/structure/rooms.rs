@@ -22,7 +22,7 @@ fn room_of(module: &str) -> Option<&str> {
     module.strip_prefix("crate::").and_then(|path| path.split("::").next())
 }
 
-/// What is wrong with the rooms of a package: imports of a room below, and rooms that are not those of the table.
+/// Returns the faults of a package's rooms: imports of a room below, and rooms that are not those of the table.
 fn faults(package: &Path, rooms: &[&[&str]]) -> Vec<String> {
     let source = Source::read(package);
     let order: Vec<&str> = rooms.concat();
@@ -75,7 +75,7 @@ fn finds_a_room_that_uses_one_below_it() {
     assert!(of(lib, records, store).is_empty());
     let below = "pub struct Record(crate::store::Store);";
     assert_eq!(of(lib, below, store), ["crate::records uses crate::store"]);
-    // What the root passes on belongs to its room.
+    // A re-export at the crate's root belongs to its room.
     assert_eq!(of(lib, "use crate::Store as Record;", store), ["crate::records uses crate::store"]);
     assert_eq!(of(lib, "fn f() { super::Item }", store), ["crate::records uses crate"]);
     let sibling = "use crate::cli::Cli; pub struct Store;";

@@ -32,7 +32,7 @@ pub struct Source {
     pub modules: Vec<Module>,
 }
 
-/// What a path leads to inside its crate.
+/// Target of a path inside its crate.
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
     Module(usize),
@@ -176,7 +176,7 @@ impl Source {
             } else if let Some(child) = here.children.get(name) {
                 at = *child;
             } else if let Some(bound) = here.bindings.get(name).filter(|_| depth > 0) {
-                // What a module passes on belongs to the module that has it.
+                // A re-exported item belongs to the module that defines it.
                 return self.resolve(at, &[bound.as_slice(), more].concat(), depth - 1);
             } else {
                 return Some(Target::ItemOf(at));

@@ -17,7 +17,7 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tree")
 }
 
-/// What cargo prints for these arguments.
+/// Runs cargo with these arguments and returns its output.
 pub fn cargo(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO"));
     let done = command.args(arguments).args(["--offline", "--locked"]).current_dir(root()).output();

@@ -50,7 +50,7 @@ fn systemctl(world: &World, units: &[&str]) {
     ));
 }
 
-/// What the files of a unit say, or which links there are to it.
+/// Sets the text of a unit's files, or the links to it.
 fn file(world: &World, unit: &str, kind: &str, text: &str) {
     fs::write(world.path(&format!("units.{unit}.{kind}")), text).unwrap();
 }

@@ -13,7 +13,7 @@ use prost::Message;
 use std::fs;
 use std::os::unix::net::UnixStream;
 
-/// What came back on a connection.
+/// Frames received on a connection.
 #[derive(Debug, Default)]
 struct Reply {
     completed: Option<Completed>,

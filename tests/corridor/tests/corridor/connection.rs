@@ -1,4 +1,4 @@
-//! Who is a client, and who may act as operator, is looked up at each request.
+//! Clients and operators are looked up at each request.
 
 use postern_corridor::{CLIENT_UID, GROUP_UID, World, call, meta, new_id, site_rules, write_request};
 use postern_proto::root::v1 as root;
@@ -27,7 +27,7 @@ fn group_membership_counts_at_each_request_for_clients_and_operators() {
     assert_eq!(described(), "unknown_client");
     std::fs::write(world.path("group"), "deploy:x:4000200:member\n").unwrap();
     assert_eq!(described(), "group");
-    // Who is a client now can be no operator, from the same moment on.
+    // A new client is no operator from the same moment on.
     let status = || {
         let request = wire::OperatorStatusRequest::default();
         call::<wire::OperatorStatus>(&mut world.operator(GROUP_UID), "Operator/Status", &request)

@@ -152,7 +152,7 @@ fn decides_each_file_by_the_rule_that_selects_it() {
     assert_eq!(channel.ask("Helper/FilePatch", &wrong).refused().code, "limit_exceeded");
     let right = patch(vec![new("a.html", "0644"), new("b.key", "0600")]);
     assert_eq!(channel.ask("Helper/FilePatch", &right).completed().status(), Status::Done);
-    // What a new file gets without being asked for is a limit of its own rule too.
+    // A new file's default mode is checked against the limit of its own rule.
     let kept = patch(vec![new("c.html", ""), new("d.key", "")]);
     assert!(channel.ask("Helper/FilePatch", &kept).refused().message.contains("rule keys"));
 }

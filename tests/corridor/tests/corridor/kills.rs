@@ -105,7 +105,7 @@ fn kill(processes: &Processes, program: &str, mut is_due: impl FnMut() -> bool) 
     processes.kill_in_order(program, || (is_due.borrow_mut())())
 }
 
-/// What became of a request, asked for until somebody knows. None: no request has this id.
+/// Polls the outcome of a request until it is known. None: no request has this id.
 fn settled(processes: &Processes, id: &str, answer: Option<Kind>) -> Option<wire::Completed> {
     let mut last = answer;
     let deadline = Instant::now() + Duration::from_secs(60);

@@ -38,7 +38,7 @@ fn answering_bytes(world: &mut World, bytes: Vec<u8>) -> Listener {
     let socket = world.path("captured.sock");
     drop(fs::remove_file(&socket));
     let listener = Listener::bind(&socket, move |mut stream: UnixStream| {
-        // The greeting and the question. Who asks may be gone.
+        // The greeting and the question. The peer may be gone.
         drop(link::read(&mut stream));
         drop(link::read(&mut stream));
         drop(stream.write_all(&bytes));

@@ -84,7 +84,7 @@ fn a_long_start_holds_up_neither_other_objects_nor_an_operators_undo() {
     let id = write.meta.unwrap().request_id;
     assert_eq!(undo(&mut world.operator(OPERATOR), &of(&id)).unwrap()[0].code, "");
     assert!(!world.path("site/a").exists());
-    // Who waits for the same unit and not for long costs neither id nor rate.
+    // A request that times out waiting for the unit uses up neither its id nor its rate.
     let mut busy = wire::UnitRestartRequest { meta: meta(Mode::Execute), unit: "a.service".to_owned() };
     busy.meta.as_mut().unwrap().wait_ms = 200;
     assert_eq!(world.ask("Helper/UnitRestart", &busy).refused().code, "busy");

@@ -1,5 +1,5 @@
-//! A policy that is replaced at every point of a request: before each frame that any program sends about it. What root has
-//! not been sent whole by then does not happen.
+//! The policy is replaced at every point of a request: before each frame that any program sends about it. An order
+//! that root has not received whole by then has no effect.
 
 use postern_corridor::{
     Answer, CLIENT_UID, Listener, World, accepted, changing, eventually, meta, rule, strings, write_request,

@@ -54,7 +54,7 @@ fn back(id: &str, mode: Mode) -> wire::RequestUndoRequest {
     wire::RequestUndoRequest { meta: meta(mode), of: id.to_owned() }
 }
 
-/// What was run, in order.
+/// Returns the commands that were run, in order.
 fn ran(world: &World) -> Vec<String> {
     fs::read_to_string(world.path("ran")).unwrap_or_default().lines().map(str::to_owned).collect()
 }

@@ -47,7 +47,7 @@ fn holding(directory: &Path) -> Vec<String> {
     found
 }
 
-/// What the program printed: it read the secrets from its descriptors.
+/// Whether the program printed the secrets' digests: it read the secrets from its descriptors.
 fn printed(content: Vec<u8>) -> bool {
     let digest = |value: &str| format!("{}  -\n", Digest::of(&[value.as_bytes()]));
     let (strong, weak) = (digest(STRONG), digest(WEAK));

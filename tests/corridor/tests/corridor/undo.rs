@@ -10,7 +10,7 @@ use prost::Message;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// What became of each request, or the text of the end.
+/// Undoes requests: the outcome of each, or the error's text.
 pub fn undo(
     channel: &mut Channel,
     request: &wire::OperatorUndoRequest,

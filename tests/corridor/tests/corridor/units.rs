@@ -123,7 +123,7 @@ fn refuses_a_try_restart_or_mask_that_would_stop_others() {
     assert_eq!(channel.ask("Helper/UnitMask", &mask(true)).refused().code, "would_cascade");
     assert_eq!(channel.ask("Helper/UnitMask", &mask(false)).completed().status(), Status::Unchanged);
     drags("inactive");
-    // What does not run is not restarted, and stops nothing.
+    // An inactive unit is not restarted, so nothing stops.
     assert_eq!(channel.ask("Helper/UnitTryRestart", &try_restart()).completed().status(), Status::Unchanged);
 }
 

@@ -41,7 +41,7 @@ fn world(verbs: &[&str], directories: &[&str], command: root::Command) -> World 
     })
 }
 
-/// What stands for a live directory in a stage.
+/// Returns the path of a live directory's copy in a stage.
 fn copy(stage: &Path, live: &Path) -> PathBuf {
     let digest = Digest::of(&[live.to_str().unwrap().as_bytes()]).to_string();
     stage.join(&digest[..16])
