@@ -17,7 +17,7 @@ pub enum Profile {
     WorkspaceWrite,
 }
 
-/// What held a call.
+/// Enforcement of the sandbox in one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Enforced {
     /// The profile that was asked for.
@@ -33,14 +33,14 @@ pub struct Enforced {
 pub struct Control {
     /// Such as `filesystem`, `network`, `syscalls`, `signals`.
     pub name: String,
-    /// Who holds it on this kernel.
+    /// The mechanism that enforces it on this kernel.
     pub by: Holder,
-    /// What of it this kernel cannot hold; empty where all of it is in force.
+    /// The part of it that this kernel cannot enforce; empty where all of it is enforced.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub lacks: String,
 }
 
-/// Who holds a control.
+/// Mechanism that enforces a control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Holder {

@@ -53,19 +53,19 @@ macro_rules! words {
 }
 
 words! {
-    /// What the policy says.
+    /// The policy's decision.
     Decision { Allow, Ask, Deny }
     /// How a request ended.
     Status { Done, Unchanged, Failed, Partly, Interrupted, Previewed }
     /// The current activity.
     Phase { Waiting, Update, Download, Unpack, Configure, Run, Validate }
-    /// Whose bytes they are.
+    /// Kind of a stream of bytes.
     Stream { Stdout, Stderr, Content }
-    /// What stands at a path.
+    /// Type of a file.
     FileType { File, Directory, Symlink, Other }
-    /// What happens to a package.
+    /// Change of a package.
     Action { Install, Upgrade, Downgrade, Reinstall, Remove, Purge, Configure }
-    /// What happens to a file.
+    /// Change of a file.
     ChangeKind { Write, Remove }
 }
 
@@ -100,7 +100,7 @@ messages! {
         files: Vec<FileInfo>, exit: Option<ExitInfo>, description: Option<Description>,
         no_effect: bool,
     }
-    /// What would happen, or did.
+    /// A plan: predicted changes, or those that were made.
     Plan {
         packages: Vec<PackageStep>, download_bytes: u64, disk_bytes: i64, units: Vec<UnitStep>, files: Vec<FileStep>,
         command: Option<CommandStep>, kept_back: Vec<String>, not_undoable: bool,
@@ -133,7 +133,7 @@ messages! {
         path: String, r#type: FileType, size: u64, mode: String, owner: String, group: String, sha256: String,
         mtime_unix_s: u64,
     }
-    /// What this client may do.
+    /// Grants of this client.
     Description { client: String, grants: Vec<Grant> }
     /// One rule as this client may know it.
     Grant {
@@ -194,7 +194,7 @@ impl FromWire<v1::ExitInfo> for ExitInfo {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Output {
-    /// Whose bytes.
+    /// Kind of the stream.
     pub stream: Stream,
     /// At most 64 KiB; base64 in JSON.
     #[serde(with = "base64_bytes")]

@@ -15,7 +15,7 @@ pub struct Question {
     pub kind: Kind,
     /// One line.
     pub what: String,
-    /// What a person sees before answering, such as a diff or an argv; lines, may be empty.
+    /// Details for the person, such as a diff or an argv; lines, may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub details: String,
     /// The answers that are taken.
@@ -38,13 +38,13 @@ pub enum Kind {
     Input,
     /// A plan of the model's would take the place of one that failed.
     Plan,
-    /// What a failed plan has done would be taken back.
+    /// The steps of a failed plan would be undone.
     Rollback,
     /// A change was read from a reply that is no exact JSON.
     Repaired,
 }
 
-/// What can be answered.
+/// An answer that is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {

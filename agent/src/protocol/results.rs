@@ -22,13 +22,13 @@ pub struct Results {
 pub struct Misformat {
     /// The step that came instead, from 1.
     pub step: usize,
-    /// What is wrong with it.
+    /// Its fault.
     pub error: MalformedReply,
     /// How it begins, without credentials.
     pub response: String,
 }
 
-/// What is wrong with a reply.
+/// Fault of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MalformedReply {

@@ -5,7 +5,7 @@ use super::tool::Tool;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What came of a step.
+/// Result of a step.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct StepResult {
     /// Counts from 1.
@@ -13,7 +13,7 @@ pub struct StepResult {
     /// The tool and its arguments.
     #[serde(flatten)]
     pub tool: Tool,
-    /// Who asked for it, where it was not the order itself.
+    /// Origin of the step, where it was not the order itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// How it ended.
@@ -24,10 +24,10 @@ pub struct StepResult {
     /// The program's, or 0 where the step succeeded without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// What was found or done.
+    /// Output: found facts, or a program's standard output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stdout: Option<String>,
-    /// What a program wrote to its error stream, and nothing else.
+    /// A program's standard error, and nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
     /// `CODE: message`.
@@ -42,10 +42,10 @@ pub struct StepResult {
     /// How long a command of the agent's own took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// What held a command of the agent's own.
+    /// Sandbox that a command of the agent's own ran in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Enforced>,
-    /// What the sandbox hid of that which the command names or could not open, a line each.
+    /// Files hidden by the sandbox that the command names or could not open, a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<String>,
 }
@@ -79,7 +79,7 @@ impl StepResult {
     }
 }
 
-/// Who asked for a step.
+/// Origin of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -96,10 +96,10 @@ pub struct Refusal {
     /// The helper's words; of a denial the operator's.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// What a rule would have to grant.
+    /// The grant that a rule lacks.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub missing: String,
-    /// What is granted of the same verb.
+    /// Grants of the same verb.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub granted_nearby: Vec<String>,
     /// After how many seconds asking again makes sense.

@@ -17,22 +17,22 @@ use utoipa::ToSchema;
 pub struct Task {
     /// A UUID of version 7.
     pub id: String,
-    /// What the person calls the tasks that belong together; may be empty.
+    /// The person's name for tasks that belong together; may be empty.
     pub session: String,
     /// The order.
     pub task: String,
-    /// What it is found by in logs and in the audit: a W3C trace id; empty where none was made.
+    /// A W3C trace id, also in logs and in the audit; empty where none was made.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub trace_id: String,
     /// Where it stands.
     pub status: TaskStatus,
-    /// What it waits for, while somebody must approve.
+    /// The pending approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waits>,
     /// Other requests of the same reply that wait for approval too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_waiting: Vec<Waits>,
-    /// What its person is asked now.
+    /// The open question to its person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
     /// One line for people.
@@ -40,15 +40,15 @@ pub struct Task {
     /// One entry a step that was tried.
     #[schema(value_type = Vec<results::Entry>)]
     pub results: Results,
-    /// What was changed on the host.
+    /// Changes of the host.
     pub changes: Vec<Change>,
-    /// What a person should know besides.
+    /// Warnings to the person.
     pub warnings: Vec<String>,
     /// The plan that it carries out or was to make.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub plan: Option<Plan>,
-    /// What a model used; empty without one.
+    /// Tokens and cost of a model; empty without one.
     pub usage: Map<String, Value>,
 }
 
@@ -65,7 +65,7 @@ pub struct Waits {
     pub request_id: String,
     /// The verb.
     pub verb: String,
-    /// What it is about.
+    /// Its target.
     pub target: String,
     /// The values of a command, each `NAME=VALUE`, without secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -95,7 +95,7 @@ pub enum TaskStatus {
     Refused,
     /// Its person ended it.
     Cancelled,
-    /// What a task may cost is used up.
+    /// A limit of the task is used up.
     OutOfBudget,
 }
 
@@ -135,7 +135,7 @@ pub struct Change {
     pub request_id: String,
     /// The verb.
     pub verb: String,
-    /// What was changed.
+    /// Its target.
     pub target: String,
     /// The id to undo it by.
     pub undo: Option<String>,

@@ -28,7 +28,7 @@ pub struct Report {
     /// For people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// What the policy says.
+    /// The policy's decision.
     #[serde(skip_serializing_if = "is_unspecified")]
     pub decision: Decision,
     /// The rule that says so.
@@ -39,7 +39,7 @@ pub struct Report {
     /// An operator's next command after a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
-    /// What would happen, or did.
+    /// The plan: predicted changes, or those that were made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
     #[serde(skip_serializing_if = "is_empty")]
@@ -51,7 +51,7 @@ pub struct Report {
     duration_us: Option<u64>,
 }
 
-/// What the verb found or left behind.
+/// State that the verb found or left behind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 struct VerbResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -69,7 +69,7 @@ struct VerbResult {
     /// In place of `content`, where that is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     content_base64: Option<String>,
-    /// What a dry run would change in files, as a unified diff.
+    /// A dry run's changes of files, as a unified diff.
     #[serde(skip_serializing_if = "String::is_empty")]
     diff: String,
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// What works.
+/// State of agent, helper and model.
 #[utoipa::path(get, path = "/health", responses(
     (status = 200, description = "the agent is ok", body = Parts),
     (status = 503, description = "it goes by its defaults, since something is wrong with it", body = Parts),

@@ -42,7 +42,7 @@ pub struct Execute {
     /// No more than a plan is wanted.
     #[serde(default)]
     only_plan: bool,
-    /// What the tasks that belong together are called.
+    /// Name for tasks that belong together.
     #[serde(default)]
     session: String,
     /// Answer when it has ended.
@@ -156,7 +156,7 @@ pub async fn execute(
     Json(entry.task()).into_response()
 }
 
-/// What `POST /execute` answers where nobody waits.
+/// Answer of `POST /execute` without `wait`.
 #[derive(Serialize, ToSchema)]
 pub struct Accepted {
     id: String,

@@ -115,9 +115,9 @@ pub struct RecordedChange {
     pub request_id: String,
     /// The verb.
     pub verb: String,
-    /// What it is about.
+    /// Its target.
     pub target: String,
-    /// What it left behind.
+    /// Its outcome.
     #[schema(value_type = String)]
     pub state: State,
     /// The task that it was a step of.
