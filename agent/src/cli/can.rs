@@ -13,7 +13,7 @@ use crate::render::report::Report;
 use clap::Parser;
 use std::ffi::OsString;
 
-/// What may follow `can`.
+/// Command line behind `can`.
 #[derive(Debug, Parser)]
 #[command(name = "postern can")]
 struct Can {

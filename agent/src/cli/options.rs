@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Administers this host without sudo: tasks in plain words, or typed commands. What needs root is
-/// asked of a helper that does only what the policy in /etc/postern grants. Without a command: a prompt.
+/// Administers this host without sudo: tasks in plain words, or typed commands. A helper does what needs root,
+/// as far as the policy in /etc/postern grants it. Without a command: a prompt.
 #[derive(Debug, Parser)]
 #[command(name = "postern", version, after_help = AFTER)]
 pub struct Cli {
@@ -113,7 +113,7 @@ pub enum Command {
         #[arg(value_name = "KEY=VALUE")]
         parameters: Vec<String>,
     },
-    /// What may be asked; with a command, whether that is granted
+    /// List your grants; with a command, say whether it is granted
     Can {
         /// Such as: package install nginx-light
         #[arg(value_name = "VERB ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
@@ -136,7 +136,7 @@ pub enum Command {
     },
     /// Whether agent and helper work
     Health,
-    /// What works here, and the command that mends what does not
+    /// Check agent and helper on this host, and name the command that mends each fault
     Doctor,
     /// The agent's configuration, /etc/postern/agent.toml
     #[command(subcommand)]

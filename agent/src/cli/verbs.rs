@@ -137,7 +137,7 @@ pub enum File {
         content: Option<String>,
         #[command(flatten)]
         ownership: Ownership,
-        /// What must be there now: a SHA-256, "absent" or "any"
+        /// Expected current content: a SHA-256, "absent" or "any"
         #[arg(long, value_name = "H", default_value = "any")]
         expect: String,
     },
@@ -155,7 +155,7 @@ pub enum File {
     Remove {
         /// An absolute path
         path: String,
-        /// What must be there now: a SHA-256 or "any"
+        /// Expected current content: a SHA-256 or "any"
         #[arg(long, value_name = "H", default_value = "any")]
         expect: String,
     },

@@ -43,11 +43,11 @@ complete -c postern -n "__fish_postern_needs_command" -f -a "service" -d 'Units 
 complete -c postern -n "__fish_postern_needs_command" -f -a "unit" -d 'Units of systemd; a name without suffix is a service'
 complete -c postern -n "__fish_postern_needs_command" -f -a "file" -d 'Files'
 complete -c postern -n "__fish_postern_needs_command" -f -a "command" -d 'Run a command that the policy names'
-complete -c postern -n "__fish_postern_needs_command" -f -a "can" -d 'What may be asked; with a command, whether that is granted'
+complete -c postern -n "__fish_postern_needs_command" -f -a "can" -d 'List your grants; with a command, say whether it is granted'
 complete -c postern -n "__fish_postern_needs_command" -f -a "undo" -d 'Undo one of your requests'
 complete -c postern -n "__fish_postern_needs_command" -f -a "result" -d 'The recorded outcome of one of your requests'
 complete -c postern -n "__fish_postern_needs_command" -f -a "health" -d 'Whether agent and helper work'
-complete -c postern -n "__fish_postern_needs_command" -f -a "doctor" -d 'What works here, and the command that mends what does not'
+complete -c postern -n "__fish_postern_needs_command" -f -a "doctor" -d 'Check agent and helper on this host, and name the command that mends each fault'
 complete -c postern -n "__fish_postern_needs_command" -f -a "config" -d 'The agent\'s configuration, /etc/postern/agent.toml'
 complete -c postern -n "__fish_postern_needs_command" -f -a "model" -d 'Models: what they answer with'
 complete -c postern -n "__fish_postern_needs_command" -f -a "shell" -d 'The agent\'s own commands'
@@ -663,7 +663,7 @@ complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from write" -l mode -d 'Octal, such as 0644' -r
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from write" -l owner -d 'A user\'s name' -r
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from write" -l group -d 'A group\'s name' -r
-complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from write" -l expect -d 'What must be there now: a SHA-256, "absent" or "any"' -r
+complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from write" -l expect -d 'Expected current content: a SHA-256, "absent" or "any"' -r
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from write" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from write" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
@@ -694,7 +694,7 @@ complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from edit" -s q -l quiet -d 'No progress and no hints'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from edit" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from edit" -s h -l help -d 'Print help'
-complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from remove" -l expect -d 'What must be there now: a SHA-256 or "any"' -r
+complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from remove" -l expect -d 'Expected current content: a SHA-256 or "any"' -r
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from remove" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from remove" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r

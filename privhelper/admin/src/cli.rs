@@ -75,7 +75,7 @@ enum Command {
     ///
     /// Shows the difference in effect and asks. If the policy is not accepted, the files are as they were.
     Restore {
-        /// What `backup` wrote
+        /// The file that `backup` wrote
         file: PathBuf,
         /// Do not ask
         #[arg(long)]
@@ -109,27 +109,29 @@ enum PolicyCommand {
         #[arg(long, conflicts_with = "yes")]
         accepted: bool,
     },
-    /// What one policy grants and the other does not, each with an example
+    /// Compare two policies: the grants that only one of them has, each with an example
     ///
-    /// Exact: every request that is decided otherwise is of a kind that is shown. Decides nothing and needs no root on
-    /// copies. Exit status 0 if the comparison is complete, also if there is a difference.
+    /// Exact: every request that is decided otherwise is of a kind that is shown. Decides nothing and needs no root
+    /// on copies. Exit status 0 if the comparison is complete, also if there is a difference.
     Diff(diff::command::DiffArgs),
-    /// What the helper would decide about a request, by which rule, and what the nearest rules lack
+    /// Explain the helper's decision on a request: the rule, and what the nearest rules lack
     ///
-    /// Never acts. Exit status 0 if it is allowed, 4 if a person must approve, 3 if it is refused, 2 if it is no request.
+    /// Never acts. Exit status 0 if it is allowed, 4 if a person must approve, 3 if it is refused, 2 if it is no
+    /// request.
     Explain(ExplainArgs),
-    /// What the agent can do on this host: every grant with risk, limits, use, and who may approve
+    /// Report the agent's powers on this host: every grant with risk, limits, use, and who may approve
     Report(ReportArgs),
     /// Rules for what the audit log says was refused for lack of one, to be read, narrowed and added by a person
     ///
     /// Prints, never installs. Each rule is as narrow as the requests were; changes ask a person. Nothing is suggested of what a person or a
     /// deny rule refused. Names the packs that cover it.
     Suggest(SuggestArgs),
-    /// What grants a task would need, without doing it
+    /// Find the grants that a task needs, without doing it
     ///
-    /// The agent plans the task in a dry run as the person who would give it. Prints which requests are granted, ask a person or are refused, and
-    /// for the refused ones the rules that are missing and the packs that cover them. Exit status 0 if all are granted, 4 if one asks, 3 if one is
-    /// refused. What a model proposes depends on its replies: the answer is of this run.
+    /// The agent plans the task in a dry run as the person who would give it. Prints which requests are granted,
+    /// ask a person or are refused, and for the refused ones the rules that are missing and the packs that cover
+    /// them. Exit status 0 if all are granted, 4 if one asks, 3 if one is refused. A model may propose other steps
+    /// in another run.
     Rehearse(RehearseArgs),
     /// Say that you have read the policy: its digest and your name are kept
     ///

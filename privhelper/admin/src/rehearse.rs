@@ -18,7 +18,7 @@ use std::io;
 pub struct RehearseArgs {
     /// The task in plain words, as for `postern run`
     task: String,
-    /// Who would give it [default: you]
+    /// The user who would give it [default: you]
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 }

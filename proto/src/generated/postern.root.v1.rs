@@ -148,7 +148,7 @@ pub struct Parameter {
     /// `check` = false: the path is a text to the program, and its directory is not looked at.
     #[prost(bool, tag = "9")]
     pub unchecked: bool,
-    /// What each value of an enum means, in the values' order; empty = nothing is said.
+    /// Meanings of the values of an enum, in the values' order; empty = not given.
     #[prost(string, repeated, tag = "10")]
     pub meanings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -479,7 +479,7 @@ pub struct JobEvent {
     /// The last event.
     #[prost(message, optional, tag = "2")]
     pub outcome: ::core::option::Option<JobOutcome>,
-    /// What the command wrote.
+    /// Output of the command.
     #[prost(message, optional, tag = "3")]
     pub output: ::core::option::Option<super::super::v1::Output>,
 }

@@ -595,7 +595,7 @@ pub struct CommandStep {
     pub argv: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, tag = "3")]
     pub user: ::prost::alloc::string::String,
-    /// What the policy says that it does; may be empty.
+    /// Its description in the policy; may be empty.
     #[prost(string, tag = "4")]
     pub description: ::prost::alloc::string::String,
 }

@@ -101,7 +101,7 @@ impl Systemd {
 
     /// Installs a systemctl that records argv and environment in `calls`, and runs `body` for what is no job.
     pub fn systemctl(&self, body: &str) {
-        // Queries that stand for D-Bus calls are not recorded.
+        // Queries in the place of D-Bus calls are not recorded.
         let record = "[ -n \"$BUS\" ] || { printf '%s\\n' \"$@\"; echo ENV; env; echo CWD $(pwd); echo END; } >>$at/calls\n";
         // Where a test does not say it, no unit's file says more.
         let files = if body.contains("cat") && body.contains("Install") || body.contains(".install") {

@@ -34,7 +34,7 @@ use std::io;
 /// The commands about approvals, and the brake.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// What waits for a person to agree
+    /// List the requests that wait for approval
     Pending {
         /// One JSON object
         #[arg(long)]
@@ -50,8 +50,8 @@ pub enum Command {
     },
     /// Show a request's text and ask whether it may run
     ///
-    /// On a terminal it is agreed to by typing the last four digits of the digest of the order that was shown. What runs is what was
-    /// shown, or nothing runs. Exit status 4 if it was not agreed to.
+    /// On a terminal it is agreed to by typing the last four digits of the digest of the order that was shown.
+    /// Exactly the order that was shown runs, or nothing. Exit status 4 if it was not agreed to.
     Approve(ApproveArgs),
     /// Refuse a request; the same request is refused for an hour
     Deny(DenyArgs),

@@ -50,8 +50,8 @@ pub enum Command {
     Export(show::ExportArgs),
     /// Prove that no record was changed, cut out, added or moved
     ///
-    /// Exit status 0 if nothing is wrong, 1 if something is. What is not proven is said: a file alone cannot show that its end was
-    /// not cut off, nor, without a key, that root did not write it anew.
+    /// Exit status 0 if nothing is wrong, 1 if something is. Says what is not proven: a file alone cannot show that
+    /// its end was not cut off, nor, without a key, that root did not write it anew.
     Verify(verify::VerifyArgs),
     /// Make the key that the log is sealed with, and show it once
     Keygen,

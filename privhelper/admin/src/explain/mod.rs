@@ -28,7 +28,7 @@ pub struct ExplainArgs {
     /// The request, as for postern: unit.restart nginx, package install hello, command NAME KEY=VALUE
     #[arg(required = true, value_name = "VERB ARGS")]
     words: Vec<String>,
-    /// Who asks [default: the only client, or the one of user postern]
+    /// The client that asks [default: the only client, or the one of user postern]
     #[arg(long, value_name = "NAME")]
     client: Option<String>,
     /// A policy.toml, or a directory laid out like /etc/postern [default: the accepted policy]

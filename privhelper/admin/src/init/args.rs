@@ -2,16 +2,16 @@
 
 use clap::{Args, ValueEnum};
 
-/// What `init` is told. What is not is asked.
+/// Flags of `init`. A question without its flag is asked.
 #[derive(Debug, Default, Args)]
 pub struct InitArgs {
-    /// Who gives the agent tasks: users with commas between them, or `none`
+    /// Users who give the agent tasks, with commas between them, or `none`
     #[arg(long, value_name = "USERS")]
     pub tasks: Option<String>,
-    /// Who approves, undoes and pauses: users, or `none`
+    /// Users who approve, undo and pause, or `none`
     #[arg(long, value_name = "USERS")]
     pub approve: Option<String>,
-    /// Who only reads the policy and the audit log: users, or `none`
+    /// Users who only read the policy and the audit log, or `none`
     #[arg(long, value_name = "USERS")]
     pub look: Option<String>,
     /// Which packs the policy gets, or `none`; see `pack list`

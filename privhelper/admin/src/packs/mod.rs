@@ -33,7 +33,7 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// What a pack asks, grants and leaves out
+    /// Show a pack: its questions, its grants and what it leaves out
     Show {
         /// The pack
         name: String,
@@ -73,7 +73,7 @@ pub enum Command {
     },
 }
 
-/// What `pack add` is told.
+/// Arguments of `pack add`.
 #[derive(Debug, Args)]
 pub struct AddArgs {
     /// The packs

@@ -3,7 +3,7 @@
 use crate::policy::apply::Consent;
 use clap::Args;
 
-/// What every change of packs is told.
+/// Options of every change of packs.
 #[derive(Debug, Clone, Default, Args)]
 pub struct With {
     /// A variable's value; several with commas between them. With several packs: PACK.NAME=VALUE

@@ -26,7 +26,7 @@ pub struct SignOffArgs {
     /// Sign the files in /etc/postern before they are applied, instead of the accepted policy
     #[arg(long)]
     files: bool,
-    /// What was looked at, or a ticket
+    /// Scope of the review, or a ticket
     #[arg(long, default_value = "", hide_default_value = true)]
     note: String,
     /// Do not ask

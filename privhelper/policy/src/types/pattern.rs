@@ -3,8 +3,8 @@
 use crate::error::Invalid;
 use std::ops::Range;
 
-/// Literal ASCII text in which `*` matches any run of characters. The caller says which separator it does not
-/// cross.
+/// Literal ASCII text in which `*` matches any run of characters. Each `matches` method names the characters that
+/// `*` does not take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     text: String,
