@@ -7,6 +7,7 @@ use common::{
 };
 use http_body_util::BodyExt;
 use postern_agent::Exit;
+use postern_agent::client::person::PersonSession;
 use postern_proto::v1::{self, Status};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -333,6 +334,85 @@ async fn refuses_bodies_that_are_too_large_or_not_its_own() {
     let huge = json!({ "verb": "file.write", "args": { "change": { "path": "/x", "content": "A".repeat(13 << 20) } } });
     assert_eq!(call(&place, "POST", "/requests", &huge.to_string()).await.0, 413);
     assert!(helper.seen().is_empty());
+}
+
+#[tokio::test]
+async fn requests_through_the_agent_quote_the_session_of_their_person() {
+    let place = Place::new();
+    let helper = place.helper(vec![
+        Play::Events(vec![ended(Status::Done, "")]),
+        Play::Events(vec![ended(Status::Done, "")]),
+        Play::Events(vec![ended(Status::Done, "")]),
+        Play::Events(vec![ended(Status::Done, "")]),
+        Play::Events(vec![ended(Status::Done, "")]),
+    ]);
+    place.serve();
+    let session = |at: usize| helper.seen()[at].meta().session;
+    place.run(&["--quiet", "service", "stop", "nginx"]).await;
+    assert_eq!(session(0), "", "there is no socket for people on this host");
+    let _end = place.people();
+    // As a request and as a task: each command has a session of its own. The helper itself knows who asks it directly.
+    place.run(&["--quiet", "service", "stop", "nginx"]).await;
+    place.run(&["run", "stop nginx"]).await;
+    place.run(&["--quiet", "--direct", "service", "stop", "nginx"]).await;
+    for (at, token) in [(1, format!("{:032x}", 0)), (2, format!("{:032x}", 1)), (3, String::new())] {
+        assert_eq!(session(at), token, "{:?}", helper.seen()[at].rpc);
+    }
+    // Text that is no token is not passed on: the helper would refuse the request for it.
+    let stream = tokio::net::UnixStream::connect(&place.host.agent_socket).await.unwrap();
+    let headers = [HEADERS[0], HEADERS[1], ("postern-session", "no token")];
+    let body = json!({ "verb": "unit.stop", "args": { "unit": "nginx.service" } }).to_string();
+    let response = http(stream, "POST", "/requests", &headers, &body).await;
+    response.into_body().collect().await.unwrap();
+    assert_eq!(helper.seen().last().unwrap().meta().session, "");
+}
+
+#[tokio::test]
+async fn the_later_steps_of_a_task_quote_the_session_that_its_person_follows_with() {
+    let place = Place::new();
+    let go = Arc::new(Notify::new());
+    let done = || vec![ended(Status::Done, "")];
+    let helper =
+        place.helper(vec![Play::Hold(vec![accepted()], Arc::clone(&go), done()), Play::Events(done())]);
+    place.serve();
+    let tokens = [1, 2].map(|count| format!("{count:032x}"));
+    let call = async |method: &str, path: &str, token: &str, body: &str| {
+        let stream = tokio::net::UnixStream::connect(&place.host.agent_socket).await.unwrap();
+        let headers = [HEADERS[0], HEADERS[1], ("postern-session", token)];
+        http(stream, method, path, &headers, body).await.into_body()
+    };
+    let body = json!({ "task": "stop nginx and stop ssh", "wait": false }).to_string();
+    let answer = call("POST", "/execute", &tokens[0], &body).await.collect().await.unwrap().to_bytes();
+    let answer: Value = serde_json::from_slice(&answer).unwrap();
+    until("the first step", || !helper.seen().is_empty()).await;
+    let _followed =
+        call("GET", &format!("/tasks/{}/events", answer["id"].as_str().unwrap()), &tokens[1], "").await;
+    go.notify_one();
+    until("the second step", || helper.seen().len() == 2).await;
+    let quoted = helper.seen().iter().map(|seen| seen.meta().session).collect::<Vec<_>>();
+    assert_eq!(quoted, tokens);
+}
+
+#[tokio::test]
+async fn a_session_that_ended_is_opened_anew_and_a_reason_for_none_is_given_once() {
+    let place = Place::new();
+    let end = place.people();
+    let person = PersonSession::new(&place.host.person_socket, "root");
+    assert_eq!((person.token().await, person.token().await), (format!("{:032x}", 0), format!("{:032x}", 0)));
+    end();
+    assert_eq!(person.token().await, format!("{:032x}", 1));
+    assert_eq!(person.failure().await, None);
+    let other = place.path("other.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&other).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            std::io::Write::write_all(&mut stream.unwrap(), b"no session: 16 are open\n").unwrap();
+        }
+    });
+    let person = PersonSession::new(&other, "root");
+    assert_eq!(person.token().await, "");
+    assert!(person.failure().await.unwrap().contains("(16 are open)"));
+    assert_eq!((person.token().await, person.failure().await), (String::new(), None));
 }
 
 #[tokio::test]

@@ -36,6 +36,7 @@ fn host(place: &Path) -> Host {
         agent_socket: place.join("agent.sock"),
         helper_socket: place.join("helper.sock"),
         operator_socket: place.join("operator.sock"),
+        person_socket: place.join("person.sock"),
         admin: place.join("postern-admin"),
         operators: "no-such-group".to_owned(),
         ..Host::default()

@@ -60,7 +60,7 @@ channel.setblocking(True)
 bodies = [bytes.fromhex(text) for text in os.environ["ATTACK_BODIES"].split(",")]
 
 say("uid", os.getuid())
-for name in ("helper", "operator", "internal/gateway", "internal/recorder", "internal/files", "internal/units"):
+for name in ("helper", "operator", "person", "internal/gateway", "internal/recorder", "internal/files", "internal/units"):
     attempt(f"connect to {name}.sock", lambda: connect(f"/run/postern/{name}.sock"))
 attempt("signal the helper", lambda: os.kill(1, 0))
 channel.sendall(frame(1, b"Helper/FileWrite", bodies[0]))

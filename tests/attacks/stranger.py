@@ -35,7 +35,7 @@ directory = f"/var/tmp/stranger-{os.getpid()}"
 os.mkdir(directory)
 say("bound to a path", ask(connect(name=directory + "/;uid=0;pid=1;\n")))
 say("bound to an abstract name", ask(connect(name=b"\0/run/postern/;uid=0;pid=1;")))
-for name in ("operator", "internal/gateway", "internal/recorder", "internal/files", "internal/units"):
+for name in ("operator", "person", "internal/gateway", "internal/recorder", "internal/files", "internal/units"):
     try:
         connect(f"/run/postern/{name}.sock")
         say(name, "connected")

@@ -24,7 +24,7 @@ fn forged_sockets_gain_nothing(release: Release) {
     let _ = host.root(&["useradd", "--create-home", "--groups", "postern-clients", "mallory"]).ok();
     host.copy_in(&script("stranger.py"), "/var/tmp/stranger.py");
     let answer = host.run("mallory", &["python3", "/var/tmp/stranger.py"]).ok();
-    let wanted = "plain: closed\nbound to a path: closed\nbound to an abstract name: closed\noperator: refused\n\
+    let wanted = "plain: closed\nbound to a path: closed\nbound to an abstract name: closed\noperator: refused\nperson: refused\n\
                   internal/gateway: refused\ninternal/recorder: refused\ninternal/files: refused\n\
                   internal/units: refused\nwith a socket of root's: closed\n";
     let as_root: String =
@@ -105,9 +105,15 @@ fn a_captured_gateway_has_one_clients_power(release: Release) {
     };
     let uid = host.root(&["id", "-u", "postern-gateway"]).ok();
     assert_eq!(said("uid"), uid.trim());
-    for name in
-        ["helper", "operator", "internal/gateway", "internal/recorder", "internal/files", "internal/units"]
-    {
+    for name in [
+        "helper",
+        "operator",
+        "person",
+        "internal/gateway",
+        "internal/recorder",
+        "internal/files",
+        "internal/units",
+    ] {
         assert!(said(&format!("connect to {name}.sock")).starts_with("refused: "), "{journal}");
     }
     // The control: while its client is there it has that client's power, and no other's.

@@ -30,6 +30,7 @@ fn installs_what_the_contract_names(release: Release) {
 /run/postern/agent.sock root:postern-users 660
 /run/postern/helper.sock root:postern-clients 660
 /run/postern/operator.sock root:postern-operators 660
+/run/postern/person.sock root:postern-users 660
 /run/postern/tool-ports.sock root:postern 660
 /run/postern/tool.sock root:postern 660
 /run/postern/internal root:root 711
@@ -77,20 +78,37 @@ fn an_upgrade_keeps_policy_log_and_service(release: Release) {
     let before = host.shell(digest).ok();
     let lines = host.shell("wc -l < /var/log/postern/audit.jsonl").ok();
     let helper = host.main_pid("postern-broker.service");
+    // As with a package of before person.sock: recorder and clients do without, and a doctor says so.
+    let _ =
+        host.shell("systemctl mask --runtime --now postern-person.socket; rm /run/postern/person.sock").ok();
+    let _ = host.shell("systemctl restart postern-audit.service").ok();
+    assert!(!quotes_a_session(&host));
+    let doctor = host.root(&["postern-admin", "doctor"]);
+    assert!(doctor.stdout.contains("postern-person.socket"), "{doctor}");
+    let _ = host.shell("systemctl unmask --runtime postern-person.socket").ok();
     let _ = host.shell("systemctl disable --now postern-agent.socket").ok();
-    // The policy differs from the package's: dpkg must neither ask nor replace it.
     let _ = host.install_deb(&deb()).ok();
+    // The policy differs from the package's: dpkg must neither ask nor replace it.
     assert_eq!(host.shell(digest).ok(), before);
     assert_ne!(host.main_pid("postern-broker.service"), helper, "the new program runs");
     assert_eq!(host.root(&["systemctl", "is-enabled", "postern-agent.socket"]).stdout, "disabled\n");
     let _ = host.shell("systemctl enable --now postern-agent.socket").ok();
-    let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
+    assert!(quotes_a_session(&host), "the upgrade opened person.sock, though the recorder ran");
     let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
     let more = host.shell("wc -l < /var/log/postern/audit.jsonl").ok();
     assert!(more.trim().parse::<u32>().ok() > lines.trim().parse::<u32>().ok(), "{lines} then {more}");
     missing_grants_are_named_from_refusals_and_by_a_rehearsal(&host);
     a_backup_brings_the_policy_back(&host);
     completions_in_bash_know_what_is_granted(&host);
+}
+
+/// Whether the helper records an open session of the visitor for a request of theirs.
+fn quotes_a_session(host: &Installed) -> bool {
+    let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
+    let log = host.shell("grep unit.status /var/log/postern/audit.jsonl | tail -n 1").ok();
+    let record: serde_json::Value = serde_json::from_str(&log).expect("a record");
+    assert!(record["claimed_by"]["uid"].is_u64(), "{log}");
+    record["asked_by"]["uid"] == record["claimed_by"]["uid"]
 }
 
 /// `policy suggest` and `policy rehearse` on the log of a real recorder.

@@ -49,6 +49,7 @@ impl Session<'_> {
             reason: reason(self.global.reason.as_deref().unwrap_or_default()),
             task: String::new(),
             claimed_uid: nix::unistd::getuid().as_raw(),
+            session: String::new(),
             wait_ms: self.wait_ms(),
         }
     }

@@ -99,6 +99,7 @@ impl Session<'_> {
                     if trace::within(Trace::new(), fulfilling).await == EndSignal::HangUp {
                         return Exit::Done;
                     }
+                    self.tell_session().await;
                 }
                 Err(ReadlineError::Interrupted) => self.console.say("/quit leaves"),
                 Err(_) => return Exit::Done,

@@ -2,7 +2,6 @@
 
 use super::options::Tasks;
 use super::session::Session;
-use crate::client::agent::AgentClient;
 use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::protocol::task::{Task, TaskStatus};
@@ -12,7 +11,7 @@ use hyper::Method;
 
 impl Session<'_> {
     pub(super) async fn tasks(&mut self, command: Tasks) -> Exit {
-        let agent = AgentClient::new(&self.host.agent_socket);
+        let agent = self.agent();
         if let Tasks::Show { id } | Tasks::Cancel { id } | Tasks::Resume { id } | Tasks::Answer { id, .. } =
             &command
             && (id.is_empty() || !id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-'))

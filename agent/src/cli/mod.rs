@@ -33,6 +33,7 @@ pub use console::Console;
 use crate::client::agent::AgentClient;
 use crate::client::helper::Helper;
 use crate::client::operators;
+use crate::client::person::PersonSession;
 use crate::client::transport::Transport;
 use crate::config::host::Host;
 use crate::protocol::args::Of;
@@ -67,13 +68,15 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
     // With a request id given by the person the trace is that id: a repeated request must have the same bytes.
     let named = cli.global.request_id.as_deref().and_then(Trace::of_request);
     let trace = named.unwrap_or_default();
-    let mut session = Session { host, console, global: cli.global, conversation: None };
+    let person = PersonSession::new(&host.person_socket, &host.agent_user);
+    let mut session = Session { host, console, global: cli.global, person, conversation: None };
     let exit = match cli.command {
         // Each of its requests has a trace of its own.
         Some(command @ (Command::Serve | Command::Mcp(_))) => Box::pin(session.run(command)).await,
         Some(command) => Box::pin(trace::within(trace, session.run(command))).await,
         None => Box::pin(session.conversation()).await,
     };
+    session.tell_session().await;
     if session.console.is_broken {
         session.console.say("postern: the results could not be written");
         return Exit::Failed;

@@ -94,7 +94,7 @@ impl Session<'_> {
 
     /// `tasks answer`.
     pub(super) async fn give_answer(&mut self, id: &str, words: &str) -> Exit {
-        let agent = AgentClient::new(&self.host.agent_socket);
+        let agent = self.agent();
         match self.given(&agent, id, words).await {
             Ok(task) if self.global.json.is_some() => {
                 self.console.json(&task);

@@ -4,6 +4,7 @@ use super::console::Console;
 use super::options::Global;
 use crate::client::agent::AgentClient;
 use crate::client::helper::Helper;
+use crate::client::person::PersonSession;
 use crate::client::transport::Transport;
 use crate::config::host::Host;
 use crate::protocol::event::AgentError;
@@ -15,6 +16,8 @@ pub struct Session<'a> {
     pub host: &'a Host,
     pub console: &'a mut Console,
     pub global: Global,
+    /// Shows the helper that its person is here.
+    pub person: PersonSession,
     /// The session that the lines of a prompt are.
     pub conversation: Option<String>,
 }
@@ -35,7 +38,20 @@ impl Session<'_> {
         if self.global.direct {
             Transport::Helper(Helper::new(&self.host.helper_socket))
         } else {
-            Transport::Agent(AgentClient::new(&self.host.agent_socket))
+            Transport::Agent(self.agent())
+        }
+    }
+
+    /// The agent, which quotes this person's session.
+    pub fn agent(&self) -> AgentClient {
+        AgentClient::new(&self.host.agent_socket).quoting(&self.person)
+    }
+
+    /// Says once why the person has no session. Root has none ever.
+    pub async fn tell_session(&mut self) {
+        let is_root = nix::unistd::getuid().is_root();
+        if let Some(why) = self.person.failure().await.filter(|_| !self.global.quiet && !is_root) {
+            self.console.say(&why);
         }
     }
 

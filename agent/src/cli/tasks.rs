@@ -27,7 +27,6 @@ use crate::store::{Allowed, Live, ResumeState, Slot};
 use hyper::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
 use tokio::sync::{mpsc, watch};
@@ -141,6 +140,8 @@ impl Session<'_> {
                 transport: &transport,
                 local: &local,
                 order: &order,
+                // The helper itself knows this process, a client.
+                session: &String::new,
                 cancel: cancelled,
                 person: Person::Absent,
                 confirmation: None,
@@ -190,7 +191,7 @@ impl Session<'_> {
 
     /// Has the agent begin with a task, and follows it to its end.
     async fn begin_there(&mut self, path: &str, body: &Value) -> Result<Task, AgentError> {
-        let agent = AgentClient::new(&self.host.agent_socket);
+        let agent = self.agent();
         let answer = self.call(&agent, Method::POST, path, Some(body)).await?;
         let after = answer.body["after"].as_u64().unwrap_or_default();
         let id = answer.body["id"].as_str().unwrap_or_default().to_owned();
@@ -208,7 +209,7 @@ impl Session<'_> {
             tokio::spawn(async move { agent.call(Method::POST, &path, None).await.is_ok() });
             None
         };
-        let (to, again, of) = (agent.path().to_owned(), notes.downgrade(), id.clone());
+        let (to, again, of) = (self.agent(), notes.downgrade(), id.clone());
         let answering = move |question: Note, answer: Value| {
             tokio::spawn(answer_it(to.clone(), of.clone(), question, answer, again.clone()));
         };
@@ -275,14 +276,13 @@ pub(super) fn unreachable(agent: &AgentClient, lost: &AttemptError) -> AgentErro
 
 /// Gives a person's answer to the agent. One that does not arrive is asked for again: the question still stands.
 async fn answer_it(
-    agent: PathBuf,
+    agent: AgentClient,
     id: String,
     question: Note,
     answer: Value,
     again: WeakUnboundedSender<Note>,
 ) {
-    let sent =
-        AgentClient::new(&agent).call(Method::POST, &format!("/tasks/{id}/answer"), Some(&answer)).await;
+    let sent = agent.call(Method::POST, &format!("/tasks/{id}/answer"), Some(&answer)).await;
     if sent.is_err() {
         tokio::time::sleep(Duration::from_millis(500)).await;
         if let Some(notes) = again.upgrade() {
@@ -302,7 +302,13 @@ async fn follow(
     loop {
         if let Ok(mut events) = agent.task_events(id, seen).await {
             lost_since = None;
-            while let Ok(Some(event)) = events.next().await {
+            loop {
+                let event = tokio::select! {
+                    event = events.next() => event,
+                    // Follows again, and quotes the next session.
+                    () = agent.session_ended() => break,
+                };
+                let Ok(Some(event)) = event else { break };
                 seen = event.id.max(seen);
                 let _ = notes.send((event.event, event.data));
             }

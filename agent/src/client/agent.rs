@@ -1,6 +1,7 @@
 //! The client of `postern serve`: HTTP over its Unix socket.
 
 use super::pending_request::{AttemptError, PendingRequest};
+use super::person::PersonSession;
 use super::sse::{self, Decoder};
 use crate::protocol::event::{AgentError, Event};
 use http_body_util::{BodyExt, Full};
@@ -63,9 +64,14 @@ impl Events {
 }
 
 /// `postern serve` behind its socket; a connection a call.
+#[derive(Clone)]
 pub struct AgentClient {
     path: PathBuf,
+    person: Option<PersonSession>,
 }
+
+/// The header in which a person's client quotes the token of their session.
+pub const SESSION: &str = "postern-session";
 
 /// An answer that is one JSON value.
 pub struct HttpReply {
@@ -94,7 +100,21 @@ impl AgentClient {
     /// The agent at a socket; nothing is connected yet.
     #[must_use]
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned() }
+        Self { path: path.to_owned(), person: None }
+    }
+
+    /// The same, quoting this person's session in each call.
+    #[must_use]
+    pub fn quoting(self, person: &PersonSession) -> Self {
+        Self { person: Some(person.clone()), ..self }
+    }
+
+    /// Returns once the session that it quotes has ended; never without one.
+    pub async fn session_ended(&self) {
+        match &self.person {
+            Some(person) => person.ended().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Its socket.
@@ -156,6 +176,10 @@ impl AgentClient {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Response<Incoming>, AttemptError> {
+        let session = match &self.person {
+            Some(person) => person.token().await,
+            None => String::new(),
+        };
         let stream = UnixStream::connect(&self.path)
             .await
             .map_err(|e| AttemptError::Closed(e.kind(), e.to_string()))?;
@@ -170,6 +194,7 @@ impl AgentClient {
             .header("host", "localhost")
             .header("content-type", "application/json")
             .header("traceparent", crate::protocol::trace::traceparent())
+            .header(SESSION, session)
             .body(Full::new(Bytes::from(body)))
             .map_err(|e| AttemptError::Closed(ErrorKind::InvalidInput, e.to_string()))?;
         sender.send_request(request).await.map_err(midway)

@@ -239,6 +239,7 @@ fn meta(ask: &PendingRequest) -> v1::Meta {
         task: ask.task.clone(),
         wait_ms: ask.wait_ms,
         claimed_uid: ask.claimed_uid,
+        session: ask.session.clone(),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod notices;
 pub(crate) mod operators;
 pub(crate) mod patching;
 pub(crate) mod pending_request;
+pub mod person;
 pub mod rates;
 pub mod sse;
 pub(crate) mod transport;

@@ -23,6 +23,8 @@ pub struct PendingRequest {
     pub task: String,
     /// The person behind it.
     pub claimed_uid: u32,
+    /// The token of that person's session, or empty.
+    pub session: String,
     /// How long to wait for locks, jobs and approval; 0 = as the rule says.
     pub wait_ms: u32,
 }

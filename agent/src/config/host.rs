@@ -17,6 +17,10 @@ pub struct Host {
     pub state: PathBuf,
     /// The helper's socket for operators: who may open it may approve.
     pub operator_socket: PathBuf,
+    /// The helper's socket for people: a connection there is a session.
+    pub person_socket: PathBuf,
+    /// The user of `postern serve`.
+    pub agent_user: String,
     /// `postern-admin`, which shows an operator what waits and asks.
     pub admin: PathBuf,
     /// The root directory of what `postern doctor` looks at.
@@ -50,6 +54,8 @@ impl Default for Host {
             root: "/".into(),
             state: "/var/lib/postern".into(),
             operator_socket: "/run/postern/operator.sock".into(),
+            person_socket: "/run/postern/person.sock".into(),
+            agent_user: "postern".to_owned(),
             admin: "/usr/bin/postern-admin".into(),
             system: "/".into(),
             accepted_policy: "/var/lib/postern-policy".into(),

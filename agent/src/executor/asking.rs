@@ -26,6 +26,7 @@ impl Runner<'_> {
             reason: reason(&why),
             task: task.id.clone(),
             claimed_uid: self.order.owner.claimed_uid(),
+            session: (self.session)(),
             wait_ms: self.order.wait_ms,
         }
     }

@@ -73,6 +73,7 @@ impl Runner<'_> {
             reason: "what the model may do".to_owned(),
             task: task.id.clone(),
             claimed_uid: self.order.owner.claimed_uid(),
+            session: (self.session)(),
             wait_ms: 0,
         };
         if let Event::Completed(done) = self.transport.ask(&ask, &mut |_| {}).await.end

@@ -45,6 +45,8 @@ pub struct Runner<'a> {
     pub local: &'a ReadTools,
     /// The order.
     pub order: &'a TaskOrder,
+    /// The token of the person's session as it is quoted last; empty where they have left.
+    pub session: &'a (dyn Fn() -> String + Send + Sync),
     /// True once the person wants it to end.
     pub cancel: watch::Receiver<bool>,
     /// The person behind it, to be asked in the middle.

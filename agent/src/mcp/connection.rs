@@ -4,6 +4,7 @@ use super::settings::Ways;
 use crate::client::agent::AgentClient;
 use crate::client::helper::Helper;
 use crate::client::pending_request::{PendingRequest, new_id};
+use crate::client::person::PersonSession;
 use crate::client::transport::Transport;
 use crate::config::host::Host;
 use crate::protocol::args::Nothing;
@@ -47,12 +48,18 @@ impl Connection {
         if ways == Ways::Helper || !is_stranger {
             return Err(refused);
         }
+        let person = PersonSession::new(&host.person_socket, &host.agent_user);
         let agent = Self {
-            transport: Transport::Agent(AgentClient::new(&host.agent_socket)),
+            transport: Transport::Agent(AgentClient::new(&host.agent_socket).quoting(&person)),
             not_direct: Some(refused.message.clone()),
         };
         match agent.describe().await {
-            Ok(description) => Ok((agent, description)),
+            Ok(description) => {
+                if let Some(why) = person.failure().await {
+                    tracing::warn!("{why}");
+                }
+                Ok((agent, description))
+            }
             Err(fault) => {
                 Err(AgentError::new(&fault.code, format!("{}; {}", refused.message, fault.message)))
             }
@@ -68,6 +75,7 @@ impl Connection {
             reason: REASON.to_owned(),
             task: String::new(),
             claimed_uid: nix::unistd::getuid().as_raw(),
+            session: String::new(),
             wait_ms: 0,
         };
         match self.transport.ask(&ask, &mut |_| {}).await.end {

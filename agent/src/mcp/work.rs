@@ -112,6 +112,7 @@ impl Works {
             reason: reason(&format!("{client}: {}", order.reason)),
             task: session.id.clone(),
             claimed_uid: nix::unistd::getuid().as_raw(),
+            session: String::new(),
             wait_ms: 0,
         };
         let (to, state) = watch::channel(State::default());

@@ -3,6 +3,8 @@
 use super::app::{Caller, Peer, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT};
 use super::failure::{Failure, fault};
 use super::limits::{Limit, Permit};
+use crate::client::agent::SESSION;
+use crate::client::person::is_token;
 use crate::protocol::event::AgentError;
 use crate::protocol::trace::{self, Trace};
 use axum::Router;
@@ -150,6 +152,12 @@ async fn read(mut body: Limited<Body>, mut memory: Permit) -> Result<CountedBody
 pub async fn traced(request: Request, next: Next) -> Response {
     let trace = named_trace(request.headers()).unwrap_or_default();
     trace::within(trace, next.run(request)).await
+}
+
+/// The token of a person's session that a request quotes; empty if it has none.
+pub fn named_session(headers: &HeaderMap) -> String {
+    let token = headers.get(SESSION).and_then(|value| value.to_str().ok());
+    token.filter(|token| is_token(token)).unwrap_or_default().to_owned()
 }
 
 /// The trace that a request names.

@@ -55,6 +55,7 @@ pub async fn probe(transport: &Transport) -> String {
         reason: "health".to_owned(),
         task: String::new(),
         claimed_uid: 0,
+        session: String::new(),
         wait_ms: 0,
     };
     let asked = tokio::time::timeout(PROBE_LIMIT, transport.ask(&ask, &mut |_| {})).await;

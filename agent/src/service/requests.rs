@@ -2,7 +2,7 @@
 //! is the agent; whom it asks for goes along as a claim.
 
 use super::app::{App, Caller};
-use super::connections::named_trace;
+use super::connections::{named_session, named_trace};
 use super::failure::{Failure, bad_body, fault};
 use super::tasks::find as find_task;
 use crate::client::pending_request::{PendingRequest, new_id, reason};
@@ -82,6 +82,7 @@ pub async fn ask(
         reason: reason(&body.reason),
         task: String::new(),
         claimed_uid: peer.0.claimed_uid(),
+        session: named_session(&headers),
         wait_ms: body.wait_ms,
     };
     let (events, stream) = mpsc::unbounded_channel();

@@ -1,6 +1,7 @@
 //! The routes about tasks. A task belongs to whom it came from: to all others it does not exist.
 
 use super::app::{App, Caller, Peer};
+use super::connections::named_session;
 use super::failure::{Failure, bad_body, fault};
 use super::plans::{Planner, Wanted, Words, not_understood, wanted};
 use super::worker::tell as tell_webhook;
@@ -83,6 +84,7 @@ fn yes() -> bool {
 pub async fn execute(
     State(app): State<Arc<App>>,
     ConnectInfo(Peer(owner)): Caller,
+    headers: HeaderMap,
     body: Result<Json<Execute>, JsonRejection>,
 ) -> Response {
     let Json(body) = match body {
@@ -136,6 +138,7 @@ pub async fn execute(
         Ok(entry) => entry,
         Err(why) => return fault(StatusCode::SERVICE_UNAVAILABLE, "internal", &why),
     };
+    entry.quote(owner, named_session(&headers));
     if !app.queue.push(&entry) {
         app.store.forget(&id);
         let message = format!("{} tasks of yours are waiting; try again later", app.queue.limit());
@@ -298,6 +301,7 @@ pub async fn resume(
     State(app): State<Arc<App>>,
     ConnectInfo(Peer(owner)): Caller,
     Path(id): Path<String>,
+    headers: HeaderMap,
     body: Result<Option<Json<Resume>>, JsonRejection>,
 ) -> Response {
     let Resume { interactive } = match body {
@@ -317,6 +321,7 @@ pub async fn resume(
         let why = "the task was not interrupted: there is nothing to resume";
         return fault(StatusCode::CONFLICT, "precondition_failed", why);
     };
+    entry.quote(owner, named_session(&headers));
     // It waited its turn before; that others wait now is no reason to lose it.
     app.queue.push_back(Arc::clone(&entry));
     (StatusCode::ACCEPTED, Json(Resumed { id: entry.id(), after })).into_response()
@@ -342,6 +347,7 @@ pub async fn answer(
     State(app): State<Arc<App>>,
     ConnectInfo(Peer(owner)): Caller,
     Path(id): Path<String>,
+    headers: HeaderMap,
     body: Result<Json<AnswerBody>, JsonRejection>,
 ) -> Response {
     let AnswerBody { question, answer, text } = match body {
@@ -352,6 +358,7 @@ pub async fn answer(
         Ok(entry) => entry,
         Err(answer) => return *answer,
     };
+    entry.quote(owner, named_session(&headers));
     let is_offered = entry
         .task()
         .question
@@ -411,6 +418,7 @@ pub async fn events(
         Ok(entry) => entry,
         Err(answer) => return *answer,
     };
+    entry.quote(owner, named_session(&headers));
     let (sender, stream) = mpsc::channel(64);
     tokio::spawn(tell(entry, after, sender));
     Sse::new(ReceiverStream::new(stream)).keep_alive(KeepAlive::default()).into_response()

@@ -130,6 +130,7 @@ impl Worker {
             transport: &self.transport,
             local: &self.local,
             order: &entry.order,
+            session: &|| entry.session(),
             cancel: entry.cancel.subscribe(),
             person: entry.person(),
             confirmation: Some(Confirmation::new(&self.consents, format!("{owner:?} {session}"), author)),

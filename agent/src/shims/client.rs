@@ -51,6 +51,7 @@ impl Client {
             reason: self.reason.clone(),
             task: String::new(),
             claimed_uid: getuid().as_raw(),
+            session: String::new(),
             wait_ms: 0,
         };
         let helper = Transport::Helper(Helper::new(&self.socket));

@@ -4,6 +4,7 @@ use super::database::{Database, Wait};
 use super::live::Live;
 use crate::agent_loop::history::HistoryEntry;
 use crate::agent_loop::memory::{Earlier, Memory};
+use crate::protocol::owner::Owner;
 use crate::protocol::question::{Person, UserAnswer};
 use crate::protocol::task::{Task, TaskOrder, TaskStatus};
 use rusqlite::params;
@@ -27,6 +28,8 @@ pub struct Entry {
     /// Where its person's answers go.
     answers: mpsc::Sender<(u32, UserAnswer)>,
     person: Mutex<Option<Person>>,
+    /// The token of the person's session, in memory alone.
+    session: Mutex<String>,
     task: Mutex<StoredTask>,
     noted: Mutex<Noted>,
     last: watch::Sender<u64>,
@@ -85,6 +88,7 @@ impl Entry {
             row,
             answers,
             person: Mutex::new(Some(person)),
+            session: Mutex::default(),
             task: Mutex::new(kept),
             order,
             cancel: watch::Sender::new(false),
@@ -97,6 +101,18 @@ impl Entry {
 
     fn kept(&self) -> MutexGuard<'_, StoredTask> {
         self.task.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The token of the person's session; empty where none was quoted.
+    pub fn session(&self) -> String {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Quotes this session from now on, if it is the owner's.
+    pub fn quote(&self, caller: Owner, token: String) {
+        if caller == self.order.owner && !token.is_empty() {
+            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = token;
+        }
     }
 
     /// The task's id.

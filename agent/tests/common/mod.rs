@@ -314,6 +314,8 @@ pub fn host_at(directory: &Path) -> Host {
         tool_socket: directory.join("tool.sock"),
         state: directory.join("state"),
         operator_socket: directory.join("operator.sock"),
+        person_socket: directory.join("person.sock"),
+        agent_user: "root".to_owned(),
         admin: directory.join("postern-admin"),
         system: directory.join("system"),
         accepted_policy: directory.join("policy"),
@@ -353,6 +355,25 @@ impl Place {
 
     pub fn helper(&self, script: Vec<Play>) -> FakeHelper {
         FakeHelper::start(&self.host.helper_socket, script)
+    }
+
+    /// A recorder that knows people: each connection gets the next token. Returns how to end those that are open.
+    pub fn people(&self) -> impl Fn() {
+        let listener = std::os::unix::net::UnixListener::bind(&self.host.person_socket).expect("bind");
+        let open = Arc::<Mutex<Vec<_>>>::default();
+        let streams = Arc::clone(&open);
+        std::thread::spawn(move || {
+            for (count, stream) in listener.incoming().enumerate() {
+                let mut stream = stream.expect("a connection");
+                let mut line = [0; 2];
+                std::io::Read::read_exact(&mut stream, &mut line).expect("a line");
+                assert_eq!(&line, b"0\n", "the uid of the agent's user, who may quote it");
+                let token = format!("{count:032x}\n");
+                std::io::Write::write_all(&mut stream, token.as_bytes()).expect("a token");
+                streams.lock().expect("streams").push(stream);
+            }
+        });
+        move || open.lock().expect("streams").clear()
     }
 
     /// `postern serve` in this process.

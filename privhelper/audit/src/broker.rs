@@ -11,7 +11,9 @@ use postern_peers::{Class, Peer, Permit, hung_up};
 use postern_policy::types::{Digest, RequestId};
 use postern_policy::{Code, Denied};
 use postern_proto::link::{self, Kind};
-use postern_proto::root::v1::{Claim, Close, CloseReason, Hello, Note, Recall, Recorded, RecorderOrder};
+use postern_proto::root::v1::{
+    Claim, Close, CloseReason, Hello, Note, Recall, Recorded, RecorderOrder, RequestState,
+};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -105,9 +107,12 @@ fn note(state: &State, stream: &mut UnixStream, payload: &[u8]) -> Result<Option
     let Some(claim) = link::strict::<Note>(payload).and_then(|note| note.claim) else { return Ok(None) };
     let event = NOTES.iter().find(|event| event.as_str() == claim.event);
     let uid = claim.uid;
-    let Some((event, record)) = event.zip(claims::record(claim)) else { return Ok(None) };
-    let noted = state.admit(uid, Class::Read);
-    match noted.and_then(|()| state.log.note(*event, &record).map_err(Denied::from)) {
+    let Some((event, (mut record, session))) = event.zip(record(claim)) else { return Ok(None) };
+    let noted = state.admit(uid, Class::Read).and_then(|()| {
+        record.asked_by = state.asker(&session, uid, record.claim.claimed_uid);
+        Ok(state.log.note(*event, &record)?)
+    });
+    match noted {
         Ok(_) => link::send(stream, Kind::Recorded, &Recorded::default())?,
         Err(denied) => {
             link::send(stream, Kind::Close, &refused(denied.code.as_str(), &denied.message))?;
@@ -139,7 +144,9 @@ fn order(
     is_effect: bool,
 ) -> Result<Option<bool>, Ended> {
     let Some(request) = link::strict::<RecorderOrder>(payload) else { return Ok(None) };
-    let Some(mut work) = work_of(request.claim, request.order, request.body_sha256) else { return Ok(None) };
+    let Some(mut work) = work_of(state, request.claim, request.order, request.body_sha256) else {
+        return Ok(None);
+    };
     let (bytes, secrets) = (request.content_bytes, request.secrets);
     let Some(_permit) = receive(state, stream, &mut work, bytes, secrets)? else { return Ok(Some(true)) };
     // Of reads, only one that needs people takes its id.
@@ -158,11 +165,21 @@ fn order(
 }
 
 /// Returns the work of a well-formed claim.
-fn work_of(claim: Option<Claim>, order: Vec<u8>, body_sha256: Vec<u8>) -> Option<Work> {
+fn work_of(state: &State, claim: Option<Claim>, order: Vec<u8>, body_sha256: Vec<u8>) -> Option<Work> {
     let claim = claim.filter(|claim| FAMILIES.contains(&claim.family.as_str()))?;
     RequestId::new(&claim.request_id).ok()?;
     let known = claims::state(&claim, body_sha256);
-    Some(Work::new(claims::record(claim)?, known, order))
+    let (mut record, session) = record(claim)?;
+    record.asked_by = state.asker(&session, known.uid, known.claimed_uid);
+    let session = record.asked_by.as_ref().map_or_else(String::new, |asker| asker.session.clone());
+    let known = RequestState { asked_by: record.person_uid(), session, ..known };
+    Some(Work::new(record, known, order))
+}
+
+/// Returns the record of a claim, and the token that it quotes, which nobody who reads the claim gets.
+fn record(mut claim: Claim) -> Option<(Record, String)> {
+    let session = std::mem::take(&mut claim.session);
+    Some((claims::record(claim)?, session))
 }
 
 /// Reads content and secrets into memory. None: there is no room for them now, and the broker was told.

@@ -1,6 +1,6 @@
 //! The broker's claims and root's statements, as members of records. Neither can end a line or forge a member.
 
-use crate::log::{Payer, Record, size_and_digest};
+use crate::log::{Asker, Payer, Record, size_and_digest};
 use postern_peers::Peer;
 use postern_policy::types::{Digest, RequestId, hex};
 use postern_policy::{Code, Denied};
@@ -64,6 +64,7 @@ pub fn record(claim: Claim) -> Option<Record> {
         args: object(&claim.args_json)?.text("reason", &claim.reason),
         risk: if claim.decision.is_empty() { Json::new() } else { risk },
         plan: object(&claim.plan_json)?,
+        asked_by: None,
         approval: Json::new(),
         outcome: outcome.text("detail", &claim.detail).text("missing", &claim.missing),
         duration_us: Some(claim.duration_us).filter(|duration| *duration > 0),
@@ -105,6 +106,7 @@ pub fn state(claim: &Claim, body_sha256: Vec<u8>) -> RequestState {
         decision: claim.decision.clone(),
         undoes_uid: if claim.undo_of.is_empty() { 0 } else { claim.uid },
         undoes: claim.undo_of.clone(),
+        claimed_uid: claim.claimed_uid,
         ..RequestState::default()
     }
 }
@@ -118,9 +120,13 @@ pub fn record_of(state: &RequestState) -> Record {
         verb: state.verb.clone(),
         rule: state.rule.clone(),
         decision: state.decision.clone(),
+        claimed_uid: state.claimed_uid,
         ..Claim::default()
     };
+    // No session outlives the recorder that it was opened at.
+    let asker = Asker { uid: state.asked_by, session: state.session.clone(), open: false };
     Record {
+        asked_by: Some(asker).filter(|asker| asker.uid != 0),
         origin: if state.by_operator { Payer::Recorder } else { Payer::Client },
         claim,
         client: Some(Peer { uid: state.uid, gid: state.gid, pid: state.pid }),

@@ -21,6 +21,8 @@ pub struct Host {
     pub recorder_socket: PathBuf,
     /// The socket that operators connect to.
     pub operator_socket: PathBuf,
+    /// The socket that people connect to.
+    pub person_socket: PathBuf,
     /// The socket of postern-files.
     pub files: PathBuf,
     /// The socket of postern-units, which starts packages and commands too.
@@ -68,6 +70,7 @@ impl Host {
             accepted: "/var/lib/postern-policy/accepted.pb".into(),
             recorder_socket: internal.join("recorder.sock"),
             operator_socket: "/run/postern/operator.sock".into(),
+            person_socket: "/run/postern/person.sock".into(),
             files: internal.join("files.sock"),
             units: internal.join("units.sock"),
             asked: internal.join("asked.sock"),

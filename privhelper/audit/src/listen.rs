@@ -1,9 +1,9 @@
-//! Accepts connections on both sockets by `SO_PEERCRED`, before a byte is read.
+//! Accepts connections on all sockets by `SO_PEERCRED`, before a byte is read.
 
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::state::State;
-use crate::{broker, operator};
+use crate::{broker, operator, person};
 use postern_peers::{Limit, Peer};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -17,11 +17,11 @@ const OPERATOR_MAX: [usize; 2] = [8, 32];
 /// The pause after a failed accept (EMFILE, ENOMEM) or thread start.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Takes systemd's sockets, told apart by the name that the kernel gives them.
+/// Takes systemd's sockets, told apart by the name that the kernel gives them. Without that of people nobody has a session.
 ///
 /// # Errors
 /// One is missing.
-pub fn sockets(host: &Host) -> Result<(UnixListener, UnixListener), Fault> {
+pub fn sockets(host: &Host) -> Result<([UnixListener; 2], Option<UnixListener>), Fault> {
     let mut given = listenfd::ListenFd::from_env();
     let mut listeners = (0..given.len())
         .filter_map(|index| given.take_unix_listener(index).ok().flatten())
@@ -34,14 +34,18 @@ pub fn sockets(host: &Host) -> Result<(UnixListener, UnixListener), Fault> {
         at.map(|at| listeners.swap_remove(at))
             .ok_or(Fault::Corrupt("what systemd passed (a socket is missing)"))
     };
-    Ok((one(&host.recorder_socket)?, one(&host.operator_socket)?))
+    let people = one(&host.person_socket).ok();
+    Ok(([one(&host.recorder_socket)?, one(&host.operator_socket)?], people))
 }
 
-/// Serves both sockets on threads, and runs the upkeep every second.
+/// Serves all sockets on threads, and runs the upkeep every second.
 ///
 /// # Errors
 /// No thread can be had.
-pub fn start(state: &Arc<State>, broker: UnixListener, operators: UnixListener) -> Result<(), Fault> {
+pub fn start(
+    state: &Arc<State>,
+    (sockets, people): ([UnixListener; 2], Option<UnixListener>),
+) -> Result<(), Fault> {
     let shared = Arc::clone(state);
     spawn("tick", move || {
         loop {
@@ -49,20 +53,35 @@ pub fn start(state: &Arc<State>, broker: UnixListener, operators: UnixListener) 
             shared.tick();
         }
     })?;
-    let (shared, limit) = (Arc::clone(state), Limit::new(BROKER_MAX, BROKER_MAX));
-    spawn("broker", move || accept(&broker, &limit, &shared, broker::serve))?;
-    let [each, total] = OPERATOR_MAX;
-    let (shared, limit) = (Arc::clone(state), Limit::new(each, total));
-    spawn("operators", move || accept(&operators, &limit, &shared, operator::serve))
+    let kinds: [(&str, [usize; 2], Serve); 2] =
+        [("broker", [BROKER_MAX; 2], broker::serve), ("operators", OPERATOR_MAX, operator::serve)];
+    for (listener, (name, [each, total], serve)) in sockets.into_iter().zip(kinds) {
+        let (shared, limit) = (Arc::clone(state), Limit::new(each, total));
+        spawn(name, move || accept(&listener, &limit, &shared, serve))?;
+    }
+    let shared = Arc::clone(state);
+    people.map_or(Ok(()), |people| spawn("people", move || accept_people(&people, &shared)))
 }
 
+/// Accepts people's connections. Any of postern-users can connect: a connection has no thread before it is within the limits.
+fn accept_people(listener: &UnixListener, state: &Arc<State>) {
+    loop {
+        let accepted = listener.accept().and_then(|(stream, _)| Ok((postern_peers::peer(&stream)?, stream)));
+        let served = accepted.map_err(Fault::io("accept a connection")).and_then(|(peer, stream)| {
+            let admitted = person::admit(state, stream, peer);
+            admitted.map_or(Ok(()), |admitted| spawn("person", move || admitted.serve()))
+        });
+        if served.is_err() {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// Serves one connection to its end.
+type Serve = fn(&State, UnixStream, Peer);
+
 /// Accepts one connection after the other. One that its user has too many of is closed; its peer asks again.
-fn accept(
-    listener: &UnixListener,
-    limit: &Arc<Limit>,
-    state: &Arc<State>,
-    serve: fn(&State, UnixStream, Peer),
-) {
+fn accept(listener: &UnixListener, limit: &Arc<Limit>, state: &Arc<State>, serve: Serve) {
     loop {
         let (state, (give, take)) = (Arc::clone(state), mpsc::channel());
         let work = move || take.iter().for_each(|(stream, peer, _permit)| serve(&state, stream, peer));

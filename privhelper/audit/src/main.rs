@@ -36,10 +36,10 @@ fn serve() -> Result<(), Fault> {
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT]);
     signals.thread_block().map_err(Fault::io("block signals"))?;
     let host = Host::real()?;
-    let (broker, operators) = listen::sockets(&host)?;
+    let sockets = listen::sockets(&host)?;
     let state = Arc::new(State::open(host)?);
     state.recover();
-    listen::start(&state, broker, operators)?;
+    listen::start(&state, sockets)?;
     signals.wait().map_err(Fault::io("wait for a signal"))?;
     state.stop(STOP_TIME)
 }

@@ -93,6 +93,7 @@ fn ask(state: &State, work: &mut Work, policy: &Policy, is_wanted: &impl Fn() ->
         expires_unix_s: since.saturating_add(wait).as_secs(),
         approvers: claim.approvers.max(1),
         approved_by: Vec::new(),
+        asked_by: work.record.person_uid(),
     };
     let digest = approval_digest(&state.host.audit.boot_id, policy.digest().as_bytes(), &work.order);
     let digest = Digest::from_bytes(&digest).unwrap_or_default();

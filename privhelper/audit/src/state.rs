@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::host::Host;
 use crate::log::{AuditLog, Event, Limits, Record};
 use crate::requests::Requests;
+use crate::sessions::Sessions;
 use crate::sys::files::{Reserve, replace};
 use crate::turns::Turns;
 use postern_peers::{Accepted, Class, Limit, files, locked};
@@ -30,6 +31,8 @@ pub struct State {
     pub requests: Requests,
     /// Orders that wait for people.
     pub approvals: Approvals,
+    /// Open sessions of people.
+    pub sessions: Sessions,
     /// The turns of effects.
     pub turns: Turns,
     /// Bytes of orders and content in memory.
@@ -66,6 +69,7 @@ impl State {
             log,
             requests,
             approvals: Approvals::default(),
+            sessions: Sessions::default(),
             turns: Turns::default(),
             memory: Limit::new(MEMORY[0], MEMORY[1]),
             reserve,
@@ -105,6 +109,11 @@ impl State {
     pub fn is_client(&self, uid: u32) -> bool {
         let is_root = uid == self.host.owner_uid;
         self.policy().map_or(!is_root, |policy| self.accepted.is_client(&policy, uid))
+    }
+
+    /// Returns whether this uid is a person of the accepted policy now. Without one that can be read, nobody is.
+    pub fn is_person(&self, uid: u32) -> bool {
+        self.policy().is_ok_and(|policy| self.accepted.is_person(&policy, uid))
     }
 
     /// Counts a request of a client that is about to be recorded. All who are no clients share one budget.

@@ -7,7 +7,7 @@ use crate::describe;
 use crate::error::Error;
 use crate::events::{EventSender, Grpc};
 use crate::history::Question;
-use crate::meta::{Meta, split};
+use crate::meta::{Meta, split, without_session};
 use crate::order::Order;
 use crate::state::{State, of};
 use postern_peers::{Peer, Permit, locked};
@@ -107,9 +107,10 @@ impl Call {
         };
         drop(bytes);
         claim::of_meta(&mut self.claim, wire.as_ref());
+        let head = wire.clone().map(without_session);
         let meta = Meta::new(wire)?;
-        let (head, rest) = split(&body);
-        let (head, rest) = (head.to_vec(), rest.to_vec());
+        let (head, rest) = (head.unwrap_or_default(), split(&body).1.to_vec());
+        let body = [head.as_slice(), &rest].concat();
         let order = Order::new(self.peer.uid, meta.request_id.as_str(), family, request?, body);
         // Content counts by its digest, which is known.
         let contents = order.wire.contents.iter().flat_map(|content| content.sha256.clone());

@@ -49,6 +49,7 @@ pub fn of_request(claim: &mut Claim, meta: &Meta, order: &Order) {
     meta.trace_id.as_str().clone_into(&mut claim.trace_id);
     meta.task.as_str().clone_into(&mut claim.task);
     claim.claimed_uid = meta.claimed_uid;
+    meta.session.as_str().clone_into(&mut claim.session);
     // Has no control characters; the log escapes bidirectional marks.
     meta.reason.as_str().clone_into(&mut claim.reason);
     of_args(claim, order);

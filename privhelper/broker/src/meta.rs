@@ -1,6 +1,6 @@
 //! The fields that every request has.
 
-use crate::text::{Reason, TaskId, TraceId};
+use crate::text::{Reason, TraceId, Word};
 use postern_policy::Invalid;
 use postern_policy::types::RequestId;
 use postern_proto::v1 as wire;
@@ -30,11 +30,13 @@ pub struct Meta {
     /// W3C trace id.
     pub trace_id: TraceId,
     /// The client's own task id.
-    pub task: TaskId,
+    pub task: Word,
     /// Longest wait that the client asks for.
     pub wait: Option<Duration>,
     /// A claim.
     pub claimed_uid: u32,
+    /// Of an open session of that person, as the client says.
+    pub session: Word,
 }
 
 impl Meta {
@@ -55,9 +57,10 @@ impl Meta {
             mode,
             reason: Reason::new(&meta.reason)?,
             trace_id: TraceId::of_traceparent(&meta.traceparent)?,
-            task: TaskId::new(&meta.task)?,
+            task: Word::new("task", &meta.task)?,
             wait: (meta.wait_ms > 0).then(|| Duration::from_millis(meta.wait_ms.into())),
             claimed_uid: meta.claimed_uid,
+            session: Word::new("session", &meta.session)?,
         })
     }
 }
@@ -69,6 +72,14 @@ pub fn peek(body: &[u8]) -> Option<wire::Mode> {
     let mut meta = meta.get(1..)?;
     decode_length_delimiter(&mut meta).ok()?;
     wire::Meta::decode(meta).ok().map(|meta| meta.mode())
+}
+
+/// Returns the meta of a canonical message without the session's token: operators read the order, and the same request in
+/// another session is the same.
+#[must_use]
+pub fn without_session(meta: wire::Meta) -> Vec<u8> {
+    let meta = wire::Meta { session: String::new(), ..meta };
+    [&[0x0a], meta.encode_length_delimited_to_vec().as_slice()].concat()
 }
 
 /// Splits a canonical message into its meta, which is field 1 and so comes first, and the rest.

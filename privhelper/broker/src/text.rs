@@ -26,20 +26,20 @@ impl Reason {
     }
 }
 
-/// The client's own task id: at most 64 of `[A-Za-z0-9_-]`, or empty.
+/// The client's own task id, or the token of a person's session: at most 64 of `[A-Za-z0-9_-]`, or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TaskId(String);
+pub struct Word(String);
 
-impl TaskId {
+impl Word {
     /// Checks length and characters.
     ///
     /// # Errors
     /// Too long, or another character.
-    pub fn new(text: &str) -> Result<Self, Invalid> {
+    pub fn new(field: &'static str, text: &str) -> Result<Self, Invalid> {
         if text.len() <= 64 && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(Invalid::new("task", "must be at most 64 letters, digits, '_' and '-'"))
+            Err(Invalid::new(field, "must be at most 64 letters, digits, '_' and '-'"))
         }
     }
 

@@ -16,6 +16,9 @@ const FILE_MAX: u64 = 16 * 1024 * 1024;
 /// Tells one version of a file from another: device, inode, size, and when it was written. None: it does not exist.
 type Version = Option<(u64, u64, u64, i64, i64)>;
 
+/// Whether a uid is a client, and whether it is a person.
+type Kinds = HashMap<u32, (bool, bool)>;
+
 /// The accepted policy and the account files of this host.
 #[derive(Debug)]
 pub struct Accepted {
@@ -23,15 +26,15 @@ pub struct Accepted {
     passwd: PathBuf,
     group: PathBuf,
     known: Mutex<Option<(Version, Arc<Policy>)>>,
-    /// Which uids are clients, for as long as the three files stay the same.
-    clients: Mutex<([Version; 3], HashMap<u32, bool>)>,
+    /// Which uids are clients, and which are people, for as long as the three files stay the same.
+    known_uids: Mutex<([Version; 3], Kinds)>,
 }
 
 impl Accepted {
     /// Reads the policy from here, and names from passwd(5) and group(5).
     pub fn new(policy: &Path, passwd: &Path, group: &Path) -> Self {
         let [policy, passwd, group] = [policy, passwd, group].map(Path::to_owned);
-        Self { policy, passwd, group, known: Mutex::default(), clients: Mutex::default() }
+        Self { policy, passwd, group, known: Mutex::default(), known_uids: Mutex::default() }
     }
 
     /// Returns the accepted policy. Calls `changed` if it is another one than before.
@@ -65,13 +68,22 @@ impl Accepted {
 
     /// Returns whether `policy`, the accepted one, names this uid as a client. If the account files cannot be read, it does.
     pub fn is_client(&self, policy: &Policy, uid: u32) -> bool {
+        self.kinds(policy, uid).0
+    }
+
+    /// Returns whether this uid is a person to `policy`, the accepted one. If the account files cannot be read, it is not.
+    pub fn is_person(&self, policy: &Policy, uid: u32) -> bool {
+        self.kinds(policy, uid).1
+    }
+
+    fn kinds(&self, policy: &Policy, uid: u32) -> (bool, bool) {
         let now = [&self.policy, &self.passwd, &self.group].map(|path| version(path));
-        let mut clients = locked(&self.clients);
-        if clients.0 != now {
-            *clients = (now, HashMap::new());
+        let mut known = locked(&self.known_uids);
+        if known.0 != now {
+            *known = (now, Kinds::new());
         }
-        let is = || self.identity(uid).map_or(true, |who| !policy.clients_of(&who).is_empty());
-        *clients.1.entry(uid).or_insert_with(is)
+        let kinds = |who| (!policy.clients_of(&who).is_empty(), policy.is_person(&who));
+        *known.1.entry(uid).or_insert_with(|| self.identity(uid).map_or((true, false), kinds))
     }
 }
 

@@ -940,6 +940,9 @@ pub struct Claim {
     pub status: ::prost::alloc::string::String,
     #[prost(string, tag = "35")]
     pub missing: ::prost::alloc::string::String,
+    /// `Meta.session`: the recorder takes it out, and says itself whose it is.
+    #[prost(string, tag = "36")]
+    pub session: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Recall {
@@ -1164,6 +1167,13 @@ pub struct RequestState {
     pub completed: ::core::option::Option<super::super::v1::Completed>,
     #[prost(bytes = "vec", tag = "19")]
     pub inverse: ::prost::alloc::vec::Vec<u8>,
+    /// As the client claims; and whose open session it quoted, with the session's name in records.
+    #[prost(uint32, tag = "20")]
+    pub claimed_uid: u32,
+    #[prost(uint32, tag = "21")]
+    pub asked_by: u32,
+    #[prost(string, tag = "22")]
+    pub session: ::prost::alloc::string::String,
 }
 /// The files of an order before and after its change: written before the first change, so that recovery after a kill can
 /// tell how far the change came. It is the note of an order under way (outcomes/<order id>) and, with the content of each

@@ -23,6 +23,9 @@ pub struct Meta {
     /// The person behind the task, as the client says. Never used to decide.
     #[prost(uint32, tag = "7")]
     pub claimed_uid: u32,
+    /// The token of an open session of that person: 32 lower-case hex digits from person.sock, or empty.
+    #[prost(string, tag = "8")]
+    pub session: ::prost::alloc::string::String,
 }
 /// One package.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1997,6 +2000,9 @@ pub struct Approval {
     pub approvers: u32,
     #[prost(uint32, repeated, tag = "15")]
     pub approved_by: ::prost::alloc::vec::Vec<u32>,
+    /// The person whose open session the request quoted; 0 = none.
+    #[prost(uint32, tag = "16")]
+    pub asked_by: u32,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OperatorShowRequest {

@@ -1,6 +1,6 @@
 //! The programs' hosts: one temporary directory with the installed paths, shortened.
 
-use crate::{CLIENT_UID, GROUP_UID, OPERATOR, OTHER_OPERATOR, STRANGER_UID};
+use crate::{ANN, BOB, CLIENT_UID, GROUP_UID, OPERATOR, OTHER_OPERATOR, STRANGER_UID};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -47,9 +47,12 @@ pub fn furnish(at: &Path) {
         line("member", GROUP_UID, 4_000_100),
         line("op", OPERATOR, OPERATOR),
         line("op2", OTHER_OPERATOR, OTHER_OPERATOR),
+        line("ann", ANN, ANN),
+        line("bob", BOB, BOB),
     ];
     std::fs::write(at.join("passwd"), passwd.concat()).unwrap();
-    std::fs::write(at.join("group"), format!("root:x:{}:\nhelpers:x:4000100:postern\n", own_gid())).unwrap();
+    let groups = "helpers:x:4000100:postern\npostern-users:x:4000101:ann,bob\n";
+    std::fs::write(at.join("group"), format!("root:x:{}:\n{groups}", own_gid())).unwrap();
     std::fs::write(at.join("validator.key"), [7; 32]).unwrap();
 }
 
@@ -126,6 +129,7 @@ fn recorder(at: &Path) -> postern_audit::host::Host {
         accepted: at.join("accepted.pb"),
         recorder_socket: at.join("recorder.sock"),
         operator_socket: at.join("operator.sock"),
+        person_socket: at.join("person.sock"),
         files: at.join("files.sock"),
         units: at.join("units.sock"),
         asked: at.join("asked.sock"),

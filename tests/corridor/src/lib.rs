@@ -45,3 +45,7 @@ pub const GROUP_UID: u32 = 4_000_055;
 pub const OPERATOR: u32 = 4_000_201;
 /// Another operator.
 pub const OTHER_OPERATOR: u32 = 4_000_202;
+/// Two people of `postern-users`.
+pub const ANN: u32 = 4_000_301;
+/// See [`ANN`].
+pub const BOB: u32 = 4_000_302;

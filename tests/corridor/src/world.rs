@@ -12,6 +12,7 @@ use postern_broker::connection::Connection;
 use postern_peers::Peer;
 use postern_proto::root::v1 as root;
 use prost::Message;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -155,6 +156,27 @@ impl World {
         let peer = Peer { uid, gid: uid, pid: 78 };
         let thread = std::thread::spawn(move || postern_audit::operator::serve(&state, theirs, peer));
         Channel::new(ours, None, thread)
+    }
+
+    /// A session of this person for [`CLIENT_UID`]: the connection, and its token.
+    pub fn session(&self, uid: u32) -> (UnixStream, String) {
+        let (stream, answer) = self.person(uid, &format!("{CLIENT_UID}\n"), std::process::id());
+        assert_eq!(answer.len(), 32, "{answer}");
+        (stream, answer)
+    }
+
+    /// A connection of this process of a person, which sends `line`: the connection, and the recorder's answer.
+    pub fn person(&self, uid: u32, line: &str, pid: u32) -> (UnixStream, String) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let peer = Peer { uid, gid: uid, pid: i32::try_from(pid).unwrap() };
+        if let Some(admitted) = postern_audit::person::admit(&self.recorder(), theirs, peer) {
+            std::thread::spawn(move || admitted.serve());
+        }
+        // One that is over a limit is answered without a word from here.
+        drop((&ours).write_all(line.as_bytes()));
+        let mut answer = String::new();
+        BufReader::new(&ours).read_line(&mut answer).unwrap();
+        (ours, answer.trim_end().to_owned())
     }
 
     /// A connection of the broker's to recorder.sock, before its first frame.

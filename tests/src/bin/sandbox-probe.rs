@@ -100,7 +100,7 @@ const WRITTEN: [&str; 24] = [
     "/var/log/postern",
 ];
 
-const CONNECTED: [&str; 15] = [
+const CONNECTED: [&str; 16] = [
     "/run/dbus/system_bus_socket",
     "/run/postern/agent.sock",
     "/run/postern/internal/announce.sock",
@@ -112,6 +112,7 @@ const CONNECTED: [&str; 15] = [
     "/run/postern/internal/units.sock",
     "/run/postern/helper.sock",
     "/run/postern/operator.sock",
+    "/run/postern/person.sock",
     "/run/postern/tool-ports.sock",
     "/run/postern/tool.sock",
     "/run/systemd/journal/stdout",

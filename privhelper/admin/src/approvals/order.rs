@@ -118,6 +118,9 @@ fn text(order: &Order, claim: &Claim, approval: &Approval, request: &Request, me
     if !meta.task.is_empty() || meta.claimed_uid != 0 {
         lines.push(format!("claims task {:?} of uid {}", meta.task, meta.claimed_uid));
     }
+    if approval.asked_by != 0 {
+        lines.push(format!("a session of uid {} was open and was quoted when this came", approval.asked_by));
+    }
     // A broker that shows one thing in lists and sends another is not to be trusted with anything.
     if (claim.uid, &claim.verb, &claim.rule) != (order.uid, &order.verb, &order.rule) {
         let (uid, verb, rule) = (claim.uid, &claim.verb, &claim.rule);

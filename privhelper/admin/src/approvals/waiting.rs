@@ -10,6 +10,7 @@ use crate::operator::CallError;
 use crate::operator::{REPLY_TIMEOUT, Replies};
 use crate::policy::apply::Format;
 use crate::text::{count, escape_json, time};
+use nix::unistd::{Uid, User};
 use postern_policy::VerbId;
 use postern_policy::types::Digest;
 use postern_proto::v1::{
@@ -90,14 +91,23 @@ impl WaitingRequest {
     /// Verb, target and client.
     pub(super) fn named(&self, screen: Screen) -> String {
         let a = &self.approval;
-        let claimed = match a.claimed_uid {
-            0 => String::new(),
-            claimed => format!(", says it asks for uid {claimed}"),
+        let person = match (a.asked_by, a.claimed_uid) {
+            (0, 0) => String::new(),
+            (0, claimed) => format!(", says it asks for uid {claimed}"),
+            (uid, _) => {
+                format!(", says it asks for uid {uid}; a session of {} was open and was quoted", person(uid))
+            }
         };
         field("verb", &a.verb, screen)
             + &field("target", &a.target, screen)
-            + &field("client", &format!("{} (uid {}){claimed}", a.client, a.uid), screen)
+            + &field("client", &format!("{} (uid {}){person}", a.client, a.uid), screen)
     }
+}
+
+/// A person's name, as this host knows it, and uid.
+fn person(uid: u32) -> String {
+    let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
+    user.map_or_else(|| format!("uid {uid}"), |user| format!("{} (uid {uid})", user.name))
 }
 
 /// The `description` of a command in the policy with this digest; none if this user cannot read that policy.
@@ -198,6 +208,7 @@ pub(super) fn as_json(approval: &Approval) -> Value {
     json!({
         "approval_id": approval.approval_id, "client": approval.client, "uid": approval.uid,
         "request_id": approval.request_id, "task": approval.task, "claimed_uid": approval.claimed_uid,
+        "asked_by": approval.asked_by,
         "verb": approval.verb, "target": approval.target, "rule": approval.rule, "risk_score": approval.risk_score,
         "capabilities": approval.capabilities, "since_unix_s": approval.since_unix_s,
         "expires_unix_s": approval.expires_unix_s, "approvers": approval.approvers, "approved_by": approval.approved_by,

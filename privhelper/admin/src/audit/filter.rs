@@ -32,9 +32,12 @@ pub struct FilterArgs {
     /// Only records of this client: its name, or the uid that the kernel reported
     #[arg(long)]
     client: Option<String>,
-    /// Only records that are for this person, by name or uid, as the client claims
+    /// Only records that are for this person, by name or uid, as the client claims; a row says where a session of theirs was quoted
     #[arg(long)]
     person: Option<String>,
+    /// Only records whose request quoted an open session of the person for whom the client says it is
+    #[arg(long)]
+    with_session: bool,
     /// Only records of this verb
     #[arg(long, value_parser = verb)]
     verb: Option<String>,
@@ -181,6 +184,7 @@ impl Filter<'_> {
             && self.boot.is_none_or(|boot| record["boot_id"].as_str() == Some(boot))
             && is(&args.event, &record["event"])
             && args.client.as_ref().is_none_or(is_client)
+            && (!args.with_session || record["asked_by"].is_object())
             && self.person.is_none_or(|uid| record["claimed_by"]["uid"].as_u64() == Some(uid.into()))
             && is(&args.verb, &record["verb"])
             && is(&args.rule, &record["rule"])

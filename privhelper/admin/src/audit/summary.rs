@@ -53,6 +53,8 @@ struct Summary {
     verbs: BTreeMap<String, Tally>,
     rules: BTreeMap<String, Tally>,
     clients: BTreeMap<String, Tally>,
+    /// By the uid of the person whose open session was quoted.
+    asked_by: BTreeMap<String, Tally>,
     /// By uid, as clients claim.
     claimed_by: BTreeMap<String, Tally>,
     decisions: BTreeMap<String, u64>,
@@ -137,8 +139,9 @@ impl Summary {
         add(&mut self.verbs, text(&record["verb"]), note);
         add(&mut self.rules, text(&record["rule"]), note);
         add(&mut self.clients, text(&record["client"]["name"]), note);
-        let claimed = record["claimed_by"]["uid"].as_u64();
-        add(&mut self.claimed_by, claimed.map_or_else(String::new, |uid| uid.to_string()), note);
+        let uid = |who: &str| record[who]["uid"].as_u64().map_or_else(String::new, |uid| uid.to_string());
+        add(&mut self.asked_by, uid("asked_by"), note);
+        add(&mut self.claimed_by, uid("claimed_by"), note);
         add(&mut self.codes, text(&outcome["code"]), |count| *count += 1);
     }
 
@@ -151,6 +154,7 @@ impl Summary {
         tallies(out, "VERB", &self.verbs)?;
         tallies(out, "RULE", &self.rules)?;
         tallies(out, "CLIENT", &self.clients)?;
+        tallies(out, "FOR UID, WITH AN OPEN SESSION", &self.asked_by)?;
         tallies(out, "FOR UID, AS CLIENTS CLAIM", &self.claimed_by)?;
         counts(out, "DECISION", &self.decisions)?;
         counts(out, "REFUSED OR FAILED", &self.codes)?;

@@ -59,15 +59,16 @@ fn joined(cells: &[String; COLUMNS.len()]) -> String {
     row
 }
 
-/// The kernel's word for who asked, and the agent's word for the person behind it.
+/// The kernel's word for who asked, and the client's for the person behind it; `session of` where one of theirs was open.
 fn client(record: &Value) -> String {
     let Some(uid) = record["client"]["uid"].as_u64() else {
         return String::new();
     };
     let name = text(&record["client"]["name"]);
     let who = if name.is_empty() { format!("uid {uid}") } else { format!("{name}({uid})") };
-    let claimed = record["claimed_by"]["uid"].as_u64();
-    claimed.map_or_else(|| who.clone(), |claimed| format!("{who} claims uid {claimed}"))
+    let person = [("session of", "asked_by"), ("claims", "claimed_by")];
+    let person = person.into_iter().find_map(|(word, by)| Some((word, record[by]["uid"].as_u64()?)));
+    person.map_or_else(|| who.clone(), |(word, uid)| format!("{who} {word} uid {uid}"))
 }
 
 /// Returns the object of the record: the request's arguments, or a statement about the log itself.

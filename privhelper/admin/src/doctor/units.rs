@@ -19,10 +19,11 @@ const SERVICES: [&str; 3] = ["postern-audit.service", "postern-broker.service", 
 const ON_DEMAND: [&str; 3] = ["postern-probe.service", "postern-files.service", "postern-units.service"];
 
 /// Each socket: its unit, its file below `/run/postern`, and the group that may connect.
-pub const LISTENERS: [(&str, &str, &str); 12] = [
+pub const LISTENERS: [(&str, &str, &str); 13] = [
     ("postern-agent.socket", "agent.sock", "postern-users"),
     ("postern-helper.socket", "helper.sock", "postern-clients"),
     ("postern-operator.socket", "operator.sock", "postern-operators"),
+    ("postern-person.socket", "person.sock", "postern-users"),
     ("postern-tool.socket", "tool.sock", "postern"),
     ("postern-tool-ports.socket", "tool-ports.sock", "postern"),
     ("postern-recorder.socket", "internal/recorder.sock", "postern-broker"),

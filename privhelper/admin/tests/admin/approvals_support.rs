@@ -37,6 +37,7 @@ pub fn approval(id: &str) -> Approval {
         expires_unix_s: 1_763_700_900,
         approvers: 1,
         approved_by: vec![],
+        asked_by: 0,
     }
 }
 

@@ -13,10 +13,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-const SOCKETS: [&str; 12] = [
+const SOCKETS: [&str; 13] = [
     "agent",
     "helper",
     "operator",
+    "person",
     "tool",
     "tool-ports",
     "internal/recorder",

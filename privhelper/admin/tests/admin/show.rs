@@ -39,6 +39,26 @@ fn a_row_shows_client_verb_object_and_outcome() {
 }
 
 #[test]
+fn tells_a_claim_with_an_open_session_from_a_mere_one() {
+    let host = host();
+    let mut log = crate::log::Log::new();
+    let client = ",\"client\":{\"name\":\"agent\",\"uid\":990,\"gid\":990,\"pid\":7}";
+    let asked_by = "\"asked_by\":{\"uid\":1000,\"session\":\"0123456789abcdef\",\"proof\":\"kernel\"}";
+    let claimed_by = "\"claimed_by\":{\"uid\":1000}";
+    log.add("begin", &format!("{client},{claimed_by},{asked_by},\"verb\":\"file.write\""));
+    log.add("begin", &format!("{client},{claimed_by},\"verb\":\"file.write\""));
+    std::fs::write(host.host.log.join("audit.jsonl"), &log.bytes).unwrap();
+    let ran = host.run(&["audit", "show", "--person", "1000"]);
+    let words = ["agent(990) session of uid 1000", "agent(990) claims uid 1000"];
+    let rows = ran.out.lines().skip(1).collect::<Vec<_>>();
+    assert!(rows.len() == 2 && rows.iter().zip(words).all(|(row, word)| row.contains(word)), "{rows:?}");
+    let ran = host.run(&["audit", "show", "--person", "1000", "--with-session"]);
+    assert!(ran.out.lines().count() == 2 && ran.out.contains(words[0]), "{}", ran.out);
+    let summary: Value = serde_json::from_str(&host.run(&["audit", "summary", "--json"]).out).unwrap();
+    assert_eq!([&summary["asked_by"]["1000"]["hits"], &summary["claimed_by"]["1000"]["hits"]], [1, 2]);
+}
+
+#[test]
 fn filters_select_records() {
     let host = host();
     assert_eq!(rows(&host, &[]), 11);

@@ -15,7 +15,7 @@ pub use budget::Budget;
 pub use journal::{RECORD, TIP};
 pub use limits::{IDS, Limits};
 pub use location::Location;
-pub use record::{Event, Payer, Record, size_and_digest};
+pub use record::{Asker, Event, Payer, Record, size_and_digest};
 
 use crate::fault::Fault;
 use crate::sys::sockets::Journal;

@@ -66,6 +66,17 @@ pub enum Payer {
     Recorder,
 }
 
+/// The person whose session was open and was quoted when the request came. The kernel named the session's peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asker {
+    /// Never 0.
+    pub uid: u32,
+    /// The session's name in records: a digest, since auditors could use the token.
+    pub session: String,
+    /// Whether it was open when the record was made, at the latest when the effect began.
+    pub open: bool,
+}
+
 /// A record before it is in the chain. Empty members are left out.
 #[derive(Debug, Clone, Default)]
 pub struct Record {
@@ -79,6 +90,8 @@ pub struct Record {
     /// The client: from `SO_PEERCRED` as the broker reports it, or root's in `end`. None: the recorder
     /// itself.
     pub client: Option<Peer>,
+    /// Whose open session it quoted.
+    pub asked_by: Option<Asker>,
     /// The claim's arguments, contents as size and SHA-256.
     pub args: Json,
     /// Risk of the effect.
@@ -115,6 +128,11 @@ impl Record {
         if is_asked { self.origin } else { Payer::Recorder }
     }
 
+    /// Returns the uid of the person whose session it quoted; 0 = none.
+    pub fn person_uid(&self) -> u32 {
+        self.asked_by.as_ref().map_or(0, |asker| asker.uid)
+    }
+
     /// Returns the members between `event` and `prev`.
     pub fn members(&self) -> Json {
         let claim = &self.claim;
@@ -126,6 +144,10 @@ impl Record {
         }
         if claim.claimed_uid != 0 {
             json = json.object("claimed_by", &Json::new().number("uid", claim.claimed_uid));
+        }
+        if let Some(Asker { uid, session, open }) = &self.asked_by {
+            let asked_by = Json::new().number("uid", *uid).text("session", session).text("proof", "kernel");
+            json = json.object("asked_by", &asked_by.flag("open", *open));
         }
         json = json.text("verb", &claim.verb).bounded("args", &self.args).text("rule", &claim.rule);
         json =

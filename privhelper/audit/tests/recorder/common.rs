@@ -50,6 +50,7 @@ pub fn host(at: &Path) -> Host {
         accepted: at.join("accepted.pb"),
         recorder_socket: at.join("recorder.sock"),
         operator_socket: at.join("operator.sock"),
+        person_socket: at.join("person.sock"),
         files: at.join("files.sock"),
         units: at.join("units.sock"),
         asked: at.join("asked.sock"),

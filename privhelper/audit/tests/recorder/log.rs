@@ -2,7 +2,7 @@
 
 use crate::common::{Root, World, new_id};
 use crate::reader::{epoch0, location};
-use postern_audit::log::{AuditLog, Event, Limits, Record, size_and_digest};
+use postern_audit::log::{Asker, AuditLog, Event, Limits, Record, size_and_digest};
 use postern_peers::Class;
 use postern_peers::Peer;
 use postern_policy::types::Digest;
@@ -164,7 +164,8 @@ fn audit_md_lists_every_member_in_order() {
     };
     let directory = directory();
     std::fs::write(location(directory.path()).next, epoch0().encode()).unwrap();
-    open(directory.path()).begin(&full).unwrap();
+    let asker = Asker { uid: 1, session: "0123456789abcdef".to_owned(), open: true };
+    open(directory.path()).begin(&Record { asked_by: Some(asker), ..full }).unwrap();
     let text = std::fs::read_to_string(directory.path().join("audit.jsonl")).unwrap();
     let listed: Vec<String> =
         table("## A line").iter().map(|(name, _)| name.split('{').next().unwrap().to_owned()).collect();

@@ -130,6 +130,12 @@ impl Policy {
         named.map(|client| client.name.as_str()).collect()
     }
 
+    /// Whether this identity is a person: in `postern-users`, not root, and no client, which could speak for itself.
+    pub fn is_person(&self, who: &Identity) -> bool {
+        let is_user = who.groups.iter().any(|group| group == "postern-users");
+        is_user && who.uid != 0 && self.client_indexes(who).is_empty()
+    }
+
     /// The indexes of those clients.
     pub(super) fn client_indexes(&self, who: &Identity) -> Vec<usize> {
         let clients = self.clients().iter().enumerate();

@@ -145,7 +145,7 @@ fn a_write_is_recorded_with_these_members() {
     assert_eq!(end["client"], begin["client"]);
     assert_eq!(end["undo"]["kind"], "file.remove");
     // AUDIT.md's order, absent members left out.
-    let order = "v seq time boot_id event order state request_id trace_id task client claimed_by verb args rule decision \
+    let order = "v seq time boot_id event order state request_id trace_id task client claimed_by asked_by verb args rule decision \
                  risk policy plan approval outcome duration_us undo prev hash";
     let order = order.split_whitespace().collect::<Vec<_>>();
     for line in world.log() {

@@ -2,8 +2,8 @@
 //! recorded, and nothing else.
 
 use postern_corridor::{
-    BOOT_ID, CLIENT_UID, OPERATOR, OTHER_OPERATOR, STRANGER_UID, World, accepted, changing, meta_with,
-    new_id, rule, strings, write_request,
+    ANN, BOB, BOOT_ID, CLIENT_UID, OPERATOR, OTHER_OPERATOR, STRANGER_UID, World, accepted, changing,
+    eventually, meta_with, new_id, rule, strings, write_request,
 };
 use postern_policy::types::Digest;
 use postern_proto::link::{self, Kind};
@@ -300,6 +300,28 @@ fn a_request_id_acts_once_whatever_is_claimed() {
     let other = execute(&world, claim(&world, &new_id(), "file.write", &path), &first, b"one");
     assert_eq!(other.code(), "invalid_argument");
     is_recorded(&world, 1);
+}
+
+#[test]
+fn names_no_session_that_is_not_open() {
+    let world = world();
+    let (ann, token) = world.session(ANN);
+    let asked_by = |claimed_uid: u32, session: &str| {
+        let id = new_id();
+        let path = world.text(&format!("site/{id}"));
+        let claim = claim(&world, &id, "file.write", &path);
+        let claim = root::Claim { claimed_uid, session: session.to_owned(), ..claim };
+        assert!(execute(&world, claim, &order(&world, &id, &path, b"x"), b"x").is_done());
+        world.records("begin").pop().unwrap()["asked_by"]["uid"].clone()
+    };
+    // It can use a session while it is open: SECURITY.md says so.
+    assert_eq!(asked_by(ANN, &token), ANN);
+    for (claimed, session) in [(ANN, ""), (ANN, "0".repeat(32).as_str()), (BOB, &token), (0, &token)] {
+        assert_eq!(asked_by(claimed, session), serde_json::Value::Null, "{claimed} {session}");
+    }
+    drop(ann);
+    eventually("the session has ended", || world.recorder().sessions.all.lock().unwrap().is_empty());
+    assert_eq!(asked_by(ANN, &token), serde_json::Value::Null);
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod kills;
 mod lies;
 mod life;
 mod packages;
+mod people;
 mod recorder;
 mod replaced;
 mod requests;

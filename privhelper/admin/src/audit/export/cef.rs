@@ -57,6 +57,7 @@ fn extensions(record: &Value, host: &str) -> Vec<(&'static str, String)> {
         ("cs5", "cs5Label", "arguments", shown(&record["args"])),
         ("cs6", "cs6Label", "hash", shown(&record["hash"])),
         ("cn1", "cn1Label", "durationMicroseconds", shown(&record["duration_us"])),
+        ("cn2", "cn2Label", "uidOfOpenSession", shown(&record["asked_by"]["uid"])),
         ("flexString1", "flexString1Label", "uidClaimedByClient", shown(&record["claimed_by"]["uid"])),
         ("flexString2", "flexString2Label", "taskClaimedByClient", shown(&record["task"])),
     ];

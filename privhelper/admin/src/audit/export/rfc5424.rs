@@ -14,7 +14,7 @@ const FACILITY: u8 = 13;
 /// Longest name of a parameter (section 6.3.3), and longest `MSGID`.
 const NAME_MAX: usize = 32;
 /// Objects whose members become separate parameters.
-const FLAT: [&str; 5] = ["client", "claimed_by", "outcome", "approval", "undo"];
+const FLAT: [&str; 6] = ["client", "asked_by", "claimed_by", "outcome", "approval", "undo"];
 
 /// A record as a line.
 pub fn line(record: &Value, host: &str) -> String {
