@@ -1,4 +1,4 @@
-//! The webhook: what it is told, how that is signed and sent again, and that nothing waits for it.
+//! The webhook: its messages, how they are signed, kept and sent again, and that nothing waits for it.
 
 mod common;
 
@@ -7,9 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use common::{Place, Play, approval, ended, in_seconds, refused, until, waiting};
 use hmac::{Hmac, KeyInit, Mac};
 use postern_agent::Exit;
-use postern_agent::client::notices::Notices;
-use postern_agent::config::values::WebhookEvent;
 use postern_proto::v1::Status;
+use rusqlite::Connection;
 use serde_json::{Value, json};
 use sha2::Sha256;
 use std::os::unix::fs::PermissionsExt;
@@ -85,7 +84,26 @@ fn configure(place: &Place, url: &str, more: &str) {
     std::fs::write(&place.host.config, text).unwrap();
 }
 
-const QUICKLY: &str = "[retry]\nmax_attempts = 3\nbackoff_base = \"5ms\"\nbackoff_max = \"20ms\"\n";
+const QUICKLY: &str = "[retry]\nbackoff_base = \"5ms\"\n";
+
+fn database(place: &Place) -> Connection {
+    let database = Connection::open(place.host.state.join("postern.db")).unwrap();
+    database.busy_timeout(Duration::from_secs(2)).unwrap();
+    database
+}
+
+/// How many messages wait.
+fn kept(place: &Place) -> u32 {
+    database(place).query_row("SELECT count(*) FROM messages", (), |row| row.get(0)).unwrap()
+}
+
+/// A message of a database, due and expiring so many seconds from now.
+fn insert(place: &Place, number: u32, event: &str, due: i64, expires: i64) {
+    let now = i64::try_from(in_seconds(0)).unwrap();
+    let add = "INSERT INTO messages (id, event, body, due, expires) VALUES (?, ?, '{}', ?, ?)";
+    let (due, expires) = ((now + due) * 1000, (now + expires) * 1000);
+    database(place).execute(add, (format!("msg_{number}"), event, due, expires)).unwrap();
+}
 
 fn waits(digit: &str, expires: u64) -> Play {
     Play::Events([waiting(&approval(digit), expires), vec![ended(Status::Done, "")]].concat())
@@ -102,7 +120,9 @@ async fn tells_signed_what_waits_and_how_the_task_ended_without_content() {
     let order = "write 'confidential' to /srv/app.conf";
     let task = place.run(&["run", order, "--json"]).await.json();
     until("both messages came", || seen.lock().unwrap().len() == 2).await;
-    let seen = seen.lock().unwrap().clone();
+    let mut seen = seen.lock().unwrap().clone();
+    // Each event has a sender of its own.
+    seen.sort_by_key(|message| std::cmp::Reverse(message.json()["type"].to_string()));
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim().to_owned();
     let (waiting, completed) = (seen[0].json(), seen[1].json());
     assert_eq!((&waiting["type"], &completed["type"]), (&json!("waiting"), &json!("completed")));
@@ -151,19 +171,52 @@ async fn sends_again_under_the_same_id_until_it_is_taken() {
 }
 
 #[tokio::test]
-async fn gives_a_message_up_that_is_refused_and_goes_on_with_the_next() {
+async fn gives_a_message_up_that_is_refused_and_keeps_one_that_may_be_accepted_later() {
     let place = Place::new();
-    let (url, seen) = receiver(&[400, 500, 500, 500, 500, 200]).await;
+    let (url, seen) = receiver(&[400, 500, 500, 500, 500, 500, 200]).await;
     configure(&place, &url, QUICKLY);
     place.helper(vec![Play::Events(vec![ended(Status::Done, "")]), Play::Events(vec![refused("no_grant")])]);
     place.serve();
     assert_eq!(place.run(&["run", "restart nginx"]).await.exit, Exit::Done);
     assert_eq!(place.run(&["run", "restart nginx"]).await.exit, Exit::Refused);
-    until("the second message had its four tries", || seen.lock().unwrap().len() == 5).await;
+    until("the second message was accepted", || seen.lock().unwrap().len() == 7 && kept(&place) == 0).await;
     let ids: Vec<String> =
         seen.lock().unwrap().iter().map(|seen| seen.header("webhook-id").to_owned()).collect();
     assert!(ids[0] != ids[1] && ids[1..].iter().all(|id| *id == ids[1]), "{ids:?}");
-    assert_eq!(seen.lock().unwrap()[4].json()["data"]["status"], "refused");
+    assert_eq!(seen.lock().unwrap()[6].json()["data"]["status"], "refused");
+}
+
+#[tokio::test]
+async fn keeps_messages_over_a_restart_and_sends_them_under_the_same_id() {
+    let place = Place::new();
+    let (url, seen) = receiver(&[503, 200]).await;
+    configure(&place, &url, "[retry]\nbackoff_base = \"1s\"\n");
+    place.helper(vec![Play::Events(vec![ended(Status::Done, "")])]);
+    let alive = place.serve_apart();
+    assert_eq!(place.run(&["run", "restart nginx"]).await.exit, Exit::Done);
+    until("the first try came", || seen.lock().unwrap().len() == 1).await;
+    drop(alive);
+    std::fs::remove_file(&place.host.agent_socket).unwrap();
+    let _alive = place.serve_apart();
+    until("the second try was accepted", || seen.lock().unwrap().len() == 2 && kept(&place) == 0).await;
+    let seen = seen.lock().unwrap().clone();
+    assert!(seen.iter().all(Seen::is_signed), "{seen:?}");
+    assert_eq!((seen[0].header("webhook-id"), &seen[0].body), (seen[1].header("webhook-id"), &seen[1].body));
+}
+
+#[tokio::test]
+async fn a_message_that_fails_holds_up_no_other() {
+    let place = Place::new();
+    let (url, seen) = receiver(&[503, 200]).await;
+    configure(&place, &url, "[retry]\nbackoff_base = \"1h\"\n");
+    place.helper((0..2).map(|_| Play::Events(vec![ended(Status::Done, "")])).collect());
+    place.serve();
+    assert_eq!(place.run(&["run", "restart nginx"]).await.exit, Exit::Done);
+    until("the first message came", || seen.lock().unwrap().len() == 1).await;
+    assert_eq!(place.run(&["run", "restart nginx"]).await.exit, Exit::Done);
+    until("the second message came", || seen.lock().unwrap().len() == 2 && kept(&place) == 1).await;
+    let seen = seen.lock().unwrap().clone();
+    assert_ne!(seen[0].header("webhook-id"), seen[1].header("webhook-id"));
 }
 
 #[tokio::test]
@@ -180,22 +233,31 @@ async fn no_task_waits_for_a_receiver_that_never_answers() {
 }
 
 #[tokio::test]
-async fn keeps_256_messages_of_each_event_and_never_waits_for_the_receiver() {
-    let (notices, queues) = Notices::new(&[WebhookEvent::Waiting, WebhookEvent::Completed]);
-    for number in 0..300 {
-        notices.send(WebhookEvent::Completed, json!(number));
+async fn keeps_256_messages_of_each_event_and_drops_those_that_nobody_needs_any_longer() {
+    let place = Place::new();
+    let (url, seen) = receiver(&[503]).await;
+    configure(&place, &url, "[retry]\nbackoff_base = \"1h\"\n");
+    place.helper(vec![waits("a", in_seconds(60))]);
+    // Makes the database.
+    let alive = place.serve_apart();
+    assert_eq!(place.run(&["tasks", "list"]).await.exit, Exit::Done);
+    drop(alive);
+    std::fs::remove_file(&place.host.agent_socket).unwrap();
+    for number in 0..256 {
+        insert(&place, number, "completed", 600, 3600);
     }
-    notices.send(WebhookEvent::Waiting, json!("a flood of ended tasks does not displace this"));
-    drop(notices);
-    let mut kept = Vec::new();
-    for mut queue in queues {
-        while let Some(notice) = queue.recv().await {
-            kept.push(notice.data);
-        }
-    }
-    let completed = (0..256).map(|number| json!(number));
-    let waiting = json!("a flood of ended tasks does not displace this");
-    assert_eq!(kept, std::iter::once(waiting).chain(completed).collect::<Vec<_>>());
+    insert(&place, 300, "waiting", -600, -1);
+    insert(&place, 301, "of_another_configuration", -600, 3600);
+    place.serve();
+    assert_eq!(place.run(&["run", "restart nginx"]).await.exit, Exit::Done);
+    until("the request that waits was told", || seen.lock().unwrap().len() == 1).await;
+    let count = |event: &str| -> u32 {
+        let count = "SELECT count(*) FROM messages WHERE event = ?";
+        database(&place).query_row(count, [event], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(seen.lock().unwrap()[0].json()["type"], "waiting", "many ended tasks do not displace it");
+    until("the message of the expired request is gone", || count("waiting") == 1).await;
+    assert_eq!((count("completed"), count("of_another_configuration")), (256, 0));
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ async def main():
     async with stdio_client(server) as streams, ClientSession(*streams, message_handler=notified) as session:
         await session.initialize()
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
-        assert sorted(tools) == ["file", "package", "request_result", "undo"], sorted(tools)
+        assert sorted(tools) == ["file", "package", "read_file", "request_result", "undo"], sorted(tools)
 
         async def call(tool, **arguments):
             # The SDK checks each answer against the tool's output schema.
@@ -82,7 +82,7 @@ async def main():
         run("root", "postern-admin", "policy", "apply", "--yes")
         await asyncio.wait_for(changed.wait(), 15)
         tools = [tool.name for tool in (await session.list_tools()).tools]
-        assert sorted(tools) == ["package", "request_result"], tools
+        assert sorted(tools) == ["package", "read_file", "request_result"], tools
     print("ok")
 
 

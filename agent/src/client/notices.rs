@@ -1,12 +1,9 @@
-//! Queues of the webhook's messages, between tasks and the part of the service that sends them.
+//! Hands messages of the webhook over, from tasks and requests to the part of the service that sends them.
 
 use crate::config::values::WebhookEvent;
 use jiff::Timestamp;
 use serde_json::Value;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
-
-/// Messages of one event that may wait. Of more, the newest are dropped: no task waits for a webhook.
-const QUEUE: usize = 256;
+use std::sync::Arc;
 
 /// One message.
 #[derive(Debug)]
@@ -19,39 +16,39 @@ pub struct Notice {
     pub data: Value,
 }
 
-/// A queue for each event that the configuration names: many ended tasks cannot displace a request that waits.
-#[derive(Clone, Debug, Default)]
-pub struct Notices(Vec<(WebhookEvent, Sender<Notice>)>);
+/// Keeps a message until it is sent, and returns at once.
+pub type Keep = Arc<dyn Fn(&Notice) + Send + Sync>;
+
+/// Takes messages of the events that the configuration names.
+#[derive(Clone, Default)]
+pub struct Notices {
+    events: Vec<WebhookEvent>,
+    keep: Option<Keep>,
+}
 
 impl Notices {
-    /// Makes the queues for these events, and returns the ends to read from.
+    /// Messages of these events go to `keep`.
     #[must_use]
-    pub fn new(events: &[WebhookEvent]) -> (Self, Vec<Receiver<Notice>>) {
-        let queue = |event: &WebhookEvent| {
-            let (sender, receiver) = channel(QUEUE);
-            ((*event, sender), receiver)
-        };
-        let (senders, receivers) = events.iter().map(queue).unzip();
-        (Self(senders), receivers)
+    pub fn new(events: &[WebhookEvent], keep: Keep) -> Self {
+        Self { events: events.to_owned(), keep: Some(keep) }
     }
 
     /// Whether no event is configured.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.events.is_empty()
     }
 
     /// Whether the configuration names this event.
     #[must_use]
     pub fn has(&self, event: WebhookEvent) -> bool {
-        self.0.iter().any(|(known, _)| *known == event)
+        self.events.contains(&event)
     }
 
-    /// Queues a message, if the configuration names its event. Never waits.
+    /// Hands a message over, if the configuration names its event.
     pub fn send(&self, event: WebhookEvent, data: Value) {
-        let Some((_, queue)) = self.0.iter().find(|(known, _)| *known == event) else { return };
-        if queue.try_send(Notice { event, time: Timestamp::now(), data }).is_err() {
-            tracing::warn!(event = "webhook", "a message was dropped: {QUEUE} are waiting already");
+        if let Some(keep) = self.keep.as_ref().filter(|_| self.has(event)) {
+            keep(&Notice { event, time: Timestamp::now(), data });
         }
     }
 }

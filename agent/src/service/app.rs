@@ -27,7 +27,7 @@ pub struct App {
     pub requests: Arc<Limit>,
     /// Makes the steps of tasks; without one the offline planner does.
     pub model: Option<Arc<Model>>,
-    /// The queues of the webhook's messages.
+    /// Where messages of the webhook go.
     pub notices: Notices,
 }
 

@@ -2,6 +2,7 @@
 
 mod app;
 mod connections;
+mod execute;
 mod failure;
 mod health;
 mod health_route;
@@ -96,12 +97,12 @@ pub async fn serve_on(
             (None, Some(why))
         }
     };
-    let (notices, unsent) = webhook::start(&config.webhook, &config.retry);
+    let store = Arc::new(Store::open(&host.state)?);
+    let (notices, unsent) = webhook::start(&config.webhook, &config.retry, store.messages());
     let hook = Hook::new(&config.approvals.hook, config.approvals.hook_timeout.0, notices.clone());
     let helper = Helper::new(&host.helper_socket).with_hook(hook);
     let metrics = Metrics::new(helper.counts());
     let transport = Arc::new(Transport::Helper(helper));
-    let store = Arc::new(Store::open(&host.state)?);
     let size = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
     let queue = Queue::new(size(config.limits.queue), size(config.limits.parallel));
     // Health tells of a database that cannot be read; what was queued stays so in it.

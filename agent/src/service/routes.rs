@@ -2,7 +2,7 @@
 
 use super::app::{App, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT};
 use super::failure::fault;
-use super::{health_route, metrics_route, requests, tasks};
+use super::{execute, health_route, metrics_route, requests, tasks};
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
@@ -40,7 +40,7 @@ macro_rules! routes {
 }
 
 routes! {
-    post "/execute" tasks::execute;
+    post "/execute" execute::execute;
     get "/tasks" tasks::list;
     get "/tasks/{id}" tasks::show;
     get "/tasks/{id}/events" tasks::events;

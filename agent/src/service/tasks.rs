@@ -1,17 +1,15 @@
-//! The routes about tasks. A task belongs to whom it came from: to all others it does not exist.
+//! The routes about tasks that were given. A task belongs to whom it came from: to all others it does not exist.
 
 use super::app::{App, Caller, Peer};
 use super::connections::named_session;
 use super::failure::{Failure, bad_body, fault};
-use super::plans::{Planner, Wanted, Words, not_understood, wanted};
+use super::plans::not_understood;
 use super::worker::tell as tell_webhook;
-use crate::client::pending_request::new_id;
 use crate::offline_planner;
 use crate::protocol::event::AgentError;
-use crate::protocol::mode::Mode;
 use crate::protocol::owner::{Owner, Right};
 use crate::protocol::question::{Choice, UserAnswer};
-use crate::protocol::task::{Task, TaskOrder};
+use crate::protocol::task::Task;
 use crate::protocol::tool::Tool;
 use crate::store::{Entry, Find};
 use axum::Json;
@@ -28,142 +26,6 @@ use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use utoipa::{IntoParams, ToSchema};
-
-/// An order.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Execute {
-    /// In the person's words; may be absent where a plan is given.
-    #[serde(default)]
-    task: String,
-    /// A plan to carry out.
-    #[serde(default)]
-    #[schema(value_type = Option<Object>)]
-    plan: Option<Value>,
-    /// No more than a plan is wanted.
-    #[serde(default)]
-    only_plan: bool,
-    /// Name for tasks that belong together.
-    #[serde(default)]
-    session: String,
-    /// Answer when it has ended.
-    #[serde(default = "yes")]
-    wait: bool,
-    /// `execute` or `preview`.
-    #[serde(default)]
-    mode: Mode,
-    /// Why, for the audit.
-    #[serde(default)]
-    reason: String,
-    /// How long each step may wait for locks and approval; 0 = as the policy says.
-    #[serde(default)]
-    wait_ms: u32,
-    /// The person is there and answers questions.
-    #[serde(default)]
-    interactive: bool,
-    /// Goes on with what the person's last task left, in the session or at all. Where it is not said, a task with a
-    /// session goes on and one without does not.
-    #[serde(default)]
-    r#continue: Option<bool>,
-    /// The steps, where the person says them instead of the words.
-    #[serde(default)]
-    steps: Vec<Tool>,
-}
-
-fn yes() -> bool {
-    true
-}
-
-#[utoipa::path(post, path = "/execute", request_body = Execute, responses(
-    (status = 200, description = "the task, ended", body = Task),
-    (status = 202, description = "it waits for its turn", body = Accepted),
-    (status = "4XX", body = Failure),
-))]
-/// Plans the task at once, so that what is not understood is said before anything is done, and queues it.
-/// A client that leaves does not end it.
-pub async fn execute(
-    State(app): State<Arc<App>>,
-    ConnectInfo(Peer(owner)): Caller,
-    headers: HeaderMap,
-    body: Result<Json<Execute>, JsonRejection>,
-) -> Response {
-    let Json(body) = match body {
-        Ok(body) => body,
-        Err(rejection) => return bad_body(&rejection),
-    };
-    let words = Words {
-        task: body.task,
-        plan: body.plan,
-        steps: body.steps,
-        only_plan: body.only_plan,
-        reason: body.reason,
-    };
-    let planner = if app.model.is_some() { Planner::Model } else { Planner::Offline };
-    // A plan's commands are read in it.
-    let Wanted { task, work, steps, reason } =
-        match tokio::task::spawn_blocking(move || wanted(words, planner)).await {
-            Ok(Ok(wanted)) => wanted,
-            Ok(Err(answer)) => return *answer,
-            Err(error) => return unreadable(&format!("the order could not be read: {error}")),
-        };
-    if body.mode == Mode::Check {
-        return fault(StatusCode::BAD_REQUEST, "invalid_argument", "a task's mode is execute or preview");
-    }
-    let goes_on = body.r#continue.unwrap_or(!body.session.is_empty());
-    let earlier = if goes_on { app.store.newest(owner, &body.session) } else { Ok(None) };
-    let earlier = match earlier {
-        Ok(earlier) => earlier,
-        Err(why) => return unreadable(&why),
-    };
-    let (after, session) = match earlier {
-        Some((id, session)) => (Some(id), session),
-        // A session begins without memory.
-        None if !goes_on || !body.session.is_empty() => (None, body.session),
-        None => return fault(StatusCode::NOT_FOUND, "not_found", "there is no task of yours to go on from"),
-    };
-    let order = TaskOrder {
-        task,
-        session,
-        steps,
-        mode: body.mode,
-        reason,
-        wait_ms: body.wait_ms,
-        owner,
-        interactive: body.interactive,
-        after,
-        work,
-    };
-    let id = new_id();
-    let entry = match app.store.add(id.clone(), order) {
-        Ok(entry) => entry,
-        Err(why) => return fault(StatusCode::SERVICE_UNAVAILABLE, "internal", &why),
-    };
-    entry.quote(owner, named_session(&headers));
-    if !app.queue.push(&entry) {
-        app.store.forget(&id);
-        let message = format!("{} tasks of yours are waiting; try again later", app.queue.limit());
-        return fault(StatusCode::TOO_MANY_REQUESTS, "busy", &message);
-    }
-    if let Some(ahead) = app.queue.ahead(&entry) {
-        entry.note("waits", &json!({ "for": ahead }));
-    }
-    if !body.wait {
-        return (StatusCode::ACCEPTED, Json(Accepted { id })).into_response();
-    }
-    let mut news = entry.listen();
-    while !entry.task().status.is_final() {
-        if news.changed().await.is_err() {
-            break;
-        }
-    }
-    Json(entry.task()).into_response()
-}
-
-/// Answer of `POST /execute` without `wait`.
-#[derive(Serialize, ToSchema)]
-pub struct Accepted {
-    id: String,
-}
 
 /// An order to be shown.
 #[derive(Deserialize, ToSchema)]
@@ -503,6 +365,6 @@ pub(super) fn find(app: &App, who: Owner, right: Right, id: &str) -> Result<Arc<
 }
 
 /// Returns 503 for a task that cannot be read from the database.
-fn unreadable(why: &str) -> Response {
+pub(super) fn unreadable(why: &str) -> Response {
     fault(StatusCode::SERVICE_UNAVAILABLE, "internal", why)
 }

@@ -36,7 +36,7 @@ pub struct Worker {
     pub local: ReadTools,
     pub secrets: Arc<Secrets>,
     pub consents: Arc<Consents>,
-    /// The queues of the webhook's messages.
+    /// Where messages of the webhook go.
     pub notices: Notices,
     /// The host: the site's words for every model are there, and the operators' terminals.
     pub host: Host,

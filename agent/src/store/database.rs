@@ -14,8 +14,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Each brings a database from one version to the next; `user_version` counts them. Never changed, only added to.
-const MIGRATIONS: &[&str] =
-    &[include_str!("database/1.sql"), include_str!("database/2.sql"), include_str!("database/3.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("database/1.sql"),
+    include_str!("database/2.sql"),
+    include_str!("database/3.sql"),
+    include_str!("database/4.sql"),
+];
 
 /// An open database.
 pub struct Database {

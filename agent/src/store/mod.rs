@@ -1,10 +1,13 @@
-//! The store of tasks: orders in their queue, records, requests that were sent, and what people allowed, over a restart.
+//! The store of tasks: orders in their queue, records, requests that were sent, what people allowed and messages that wait, over a
+//! restart.
 
 mod allowed;
 mod confirmation;
 mod database;
 mod entry;
+mod idempotency;
 mod live;
+mod messages;
 mod queue;
 mod requests;
 mod slots;
@@ -14,9 +17,11 @@ mod tasks;
 pub use allowed::Allowed;
 pub use confirmation::{Author, Confirmation, Consents};
 pub use entry::Entry;
+pub use idempotency::{IdempotencyKey, KnownOrder};
 pub use live::Live;
+pub use messages::{Messages, WaitingMessage};
 pub use queue::{Queue, QueueSlot};
 pub use requests::{Group, NotOne, Part, RecordedChange, SentStep, State};
 pub use slots::{Load, Slot};
 pub use task_events::ResumeState;
-pub use tasks::{Find, Store};
+pub use tasks::{Added, Find, Store};

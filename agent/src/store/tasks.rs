@@ -3,6 +3,8 @@
 use super::allowed::Allowed;
 use super::database::{Database, Wait};
 use super::entry::{Entry, earlier, head, text, word};
+use super::idempotency::{self, IdempotencyKey, KnownOrder};
+use super::messages::Messages;
 use super::requests::Requests;
 use crate::agent_loop::memory::Memory;
 use crate::protocol::owner::{Owner, Right};
@@ -43,6 +45,14 @@ pub enum Find {
     Unreadable(String),
 }
 
+/// What became of an order that is to be a task.
+pub enum Added {
+    /// A new task.
+    New(Arc<Entry>),
+    /// Its key was used before.
+    Known(KnownOrder),
+}
+
 impl Store {
     /// The store in a directory. One whose file cannot be opened keeps nothing; see [`Self::fault`].
     ///
@@ -59,6 +69,11 @@ impl Store {
         Allowed::new(&self.database)
     }
 
+    /// The webhook's messages that wait.
+    pub fn messages(&self) -> Messages {
+        Messages::new(&self.database)
+    }
+
     /// Returns the database's error, if any.
     pub fn fault(&self) -> Option<String> {
         self.database.fault()
@@ -68,17 +83,31 @@ impl Store {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a new task in.
+    /// Finds the order that a person gave under an idempotency key before.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn known_order(&self, owner: Owner, key: &IdempotencyKey) -> Result<Option<KnownOrder>, String> {
+        idempotency::known(&self.database, owner, key)
+    }
+
+    /// Takes a new task in, unless its key is known by now.
     ///
     /// # Errors
     /// It cannot be kept: it could not go on after the end of this process.
-    pub fn add(&self, id: String, order: TaskOrder) -> Result<Arc<Entry>, String> {
+    pub fn add(&self, id: String, order: TaskOrder, key: Option<&IdempotencyKey>) -> Result<Added, String> {
         if let Some(why) = self.database.unused() {
             return Err(format!("the agent's database is not in use: {why}"));
         }
         let mut task = Task::new(id.clone(), &order);
         let record = head(&mut task);
         let row = self.database.write(Wait::ForKernel, |sql| {
+            if let Some(key) = key {
+                if let Some(known) = key.find(sql, order.owner)? {
+                    return Ok(Err(known));
+                }
+                key.keep(sql, order.owner, &id)?;
+            }
             sql.prepare(
                 "INSERT INTO tasks (id, owner, session, status, ordered, record) VALUES (?, ?, ?, ?, ?, ?)",
             )?
@@ -90,17 +119,24 @@ impl Store {
                 text(&order),
                 record
             ])?;
-            Ok(sql.last_insert_rowid())
+            Ok(Ok(sql.last_insert_rowid()))
         })?;
+        let row = match row {
+            Ok(row) => row,
+            Err(known) => return Ok(Added::Known(known)),
+        };
         let entry = Entry::new(row, order, task, 0, Arc::clone(&self.database));
         self.lock().insert(id, Arc::clone(&entry));
-        Ok(entry)
+        Ok(Added::New(entry))
     }
 
     /// Takes a task out that was never run.
     pub fn forget(&self, id: &str) {
         self.lock().remove(id);
-        let delete = |sql: &Connection| sql.execute("DELETE FROM tasks WHERE id = ?", [id]);
+        let delete = |sql: &Connection| {
+            sql.execute("DELETE FROM idempotency_keys WHERE task = ?", [id])?;
+            sql.execute("DELETE FROM tasks WHERE id = ?", [id])
+        };
         // Left in place it would be run after a restart; the database says then what is wrong with it.
         let _ = self.database.write(Wait::ForKernel, delete);
     }

@@ -1,6 +1,7 @@
 //! The agent's database: survives a restart, is one private file, and is bounded.
 
 use crate::common::{Place, Play, accepted, approval, completed, ended, in_seconds, refused, until, waiting};
+use crate::http::ask;
 use crate::resuming::{give, http, stands, task};
 use crate::server::Server;
 use crate::tasks::{calls, configure};
@@ -40,6 +41,92 @@ async fn tasks_events_and_whose_request_is_whose_outlive_the_agent() {
     assert_eq!((ran.exit, helper.seen().len()), (Exit::Done, 2), "{ran:?}");
 }
 
+/// Gives an order under an idempotency key.
+async fn ordered(place: &Place, key: &str, order: &str) -> (u16, Value) {
+    let (status, _, text) = ask(place, "POST", "/execute", &[("idempotency-key", key)], order).await;
+    (status, serde_json::from_str(&text).expect(&text))
+}
+
+const ORDER: &str = r#"{"task":"restart nginx"}"#;
+
+#[tokio::test]
+async fn an_order_under_a_known_key_is_the_same_task_also_after_a_restart() {
+    let place = Place::new();
+    let helper = place.helper(vec![done(), done()]);
+    let alive = place.serve_apart();
+    let (status, task) = ordered(&place, "k1", ORDER).await;
+    assert_eq!((status, &task["status"]), (200, &json!("completed")));
+    drop(alive);
+    std::fs::remove_file(&place.host.agent_socket).unwrap();
+    let _alive = place.serve_apart();
+    assert_eq!(ordered(&place, "k1", ORDER).await, (200, task.clone()));
+    assert_eq!(ordered(&place, "\"k1\"", ORDER).await, (200, task.clone()), "as the draft writes it");
+    let unwatched = r#"{"task":"restart nginx","wait":false}"#;
+    assert_eq!(ordered(&place, "k1", unwatched).await, (202, json!({ "id": task["id"] })));
+    let (status, other) = ordered(&place, "k1", r#"{"task":"stop nginx"}"#).await;
+    assert_eq!((status, &other["error"]["code"]), (422, &json!("invalid_argument")), "{other}");
+    assert_eq!(helper.seen().len(), 1, "it was carried out once");
+    // A key is its person's.
+    database(&place).execute("UPDATE idempotency_keys SET owner = 'another'", ()).unwrap();
+    let (status, new) = ordered(&place, "k1", ORDER).await;
+    assert!(status == 200 && new["id"] != task["id"], "{new}");
+    assert_eq!(helper.seen().len(), 2);
+    database(&place).execute("DELETE FROM tasks", ()).unwrap();
+    let (status, gone) = ordered(&place, "k1", ORDER).await;
+    assert_eq!((status, helper.seen().len()), (410, 2), "{gone}");
+}
+
+#[tokio::test]
+async fn two_orders_at_once_under_one_key_are_one_task() {
+    let place = Place::new();
+    let helper = place.helper(vec![done(), done()]);
+    place.serve();
+    let (one, other) = tokio::join!(ordered(&place, "k1", ORDER), ordered(&place, "k1", ORDER));
+    assert_eq!((one.0, &one), (200, &other));
+    assert_eq!(helper.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn keys_are_kept_for_a_day_and_1000_of_each_person() {
+    let place = Place::new();
+    place.helper(vec![done(), done(), done()]);
+    place.serve();
+    let (_, first) = ordered(&place, "k1", ORDER).await;
+    database(&place).execute("UPDATE idempotency_keys SET at = at - 86400", ()).unwrap();
+    let (status, second) = ordered(&place, "k1", ORDER).await;
+    assert!(status == 200 && second["id"] != first["id"], "{second}");
+    let others = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+        INSERT INTO idempotency_keys (owner, key, digest, task, at)
+        SELECT owner, 'other' || i, digest, task, at FROM idempotency_keys, n";
+    database(&place).execute(others, ()).unwrap();
+    assert_eq!(ordered(&place, "k2", ORDER).await.0, 200);
+    let left = "SELECT count(*), sum(key = 'k1'), sum(key = 'k2') FROM idempotency_keys";
+    let left: (u32, u32, u32) =
+        database(&place).query_row(left, (), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+    assert_eq!(left, (1000, 0, 1));
+}
+
+#[tokio::test]
+async fn a_key_of_an_order_that_became_no_task_is_free() {
+    let place = Place::new();
+    std::fs::write(&place.host.config, "[limits]\nqueue = 1\nparallel = 1\n").unwrap();
+    let helper = place.helper(vec![Play::Hold(Vec::new(), Arc::default(), Vec::new())]);
+    place.serve();
+    let unwatched = r#"{"task":"restart nginx","wait":false}"#;
+    assert_eq!(ask(&place, "POST", "/execute", &[], unwatched).await.0, 202);
+    until("the first is at work", || helper.seen().len() == 1).await;
+    assert_eq!(ask(&place, "POST", "/execute", &[], unwatched).await.0, 202);
+    assert_eq!(ordered(&place, "k1", ORDER).await.0, 429);
+    for wrong in ["", "\"\"", &"k".repeat(256)] {
+        assert_eq!(ordered(&place, wrong, ORDER).await.0, 400, "{wrong}");
+    }
+    let twice = [("idempotency-key", "k1"), ("idempotency-key", "k1")];
+    assert_eq!(ask(&place, "POST", "/execute", &twice, ORDER).await.0, 400);
+    assert_eq!(ordered(&place, "k1", r#"{"task":"frobnicate the widget"}"#).await.0, 422);
+    let keys = "SELECT count(*) FROM idempotency_keys";
+    assert_eq!(database(&place).query_row(keys, (), |row| row.get::<_, u32>(0)).unwrap(), 0);
+}
+
 #[tokio::test]
 async fn the_database_is_its_owner_s_alone() {
     let place = Place::new();
@@ -75,7 +162,7 @@ async fn a_database_of_version_1_is_brought_up_with_what_it_holds() {
     let ran = place.run(&["tasks", "show", id, "--json"]).await;
     assert_eq!(ran.json()["summary"], "done", "{ran:?}");
     let version: i64 = database(&place).query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap();
-    assert_eq!(version, 3);
+    assert_eq!(version, 4);
 }
 
 #[tokio::test]

@@ -26,7 +26,12 @@ class Session(unittest.TestCase):
             self.assertEqual(list(agent.events(id, after=numbers[-2]))[-1], events[-1])
             self.assertEqual(agent.task(id[:30]).status, "completed")
 
-            refused = agent.run("restart nginx")
+            # The helper's script has one answer for both.
+            refused = agent.run("restart nginx", idempotency_key="b7e9-1")
+            self.assertEqual(agent.run("restart nginx", idempotency_key="b7e9-1"), refused)
+            with self.assertRaises(PosternError) as raised:
+                agent.run("stop nginx", idempotency_key="b7e9-1")
+            self.assertEqual(raised.exception.status, 422)
             self.assertEqual((refused.status, refused.changes), ("refused", ()))
             self.assertTrue(refused.results[0].error.startswith("no_grant: "), refused)
 

@@ -1,4 +1,4 @@
-//! Ansible's own core from `PyPI`, with the package's collection, over the local connection.
+//! Ansible's own core from `PyPI`, with the package's collection and become plugin, over the local connection.
 
 use std::path::Path;
 
@@ -71,7 +71,11 @@ fn ansible(host: &Installed, arguments: &str) -> Output {
 }
 
 fn playbook(host: &Installed, options: &str) -> String {
-    let output = ansible(host, &format!("playbook site.yml {options}"));
+    play(host, &format!("site.yml {options}"))
+}
+
+fn play(host: &Installed, arguments: &str) -> String {
+    let output = ansible(host, &format!("playbook {arguments}"));
     assert_eq!(output.code, 0, "{output}\n{}", host.journal("postern-*"));
     output.stdout
 }
@@ -87,7 +91,7 @@ fn counts(output: &str) -> [u32; 3] {
 fn prepare(host: &Installed) {
     python::install(host, &[CORE]);
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/ansible");
-    for name in ["site.yml", "files/robots.txt", "files/icon.bin", "templates/site.conf.j2"] {
+    for name in ["site.yml", "become.yml", "files/robots.txt", "files/icon.bin", "templates/site.conf.j2"] {
         host.copy_in(&files.join(name), &format!("/opt/site/{name}"));
     }
     for (name, version) in [("ansible-one", "1"), ("ansible-two", "1"), ("ansible-three", "1")] {
@@ -171,4 +175,19 @@ pub fn session(host: &Installed) {
         let wrong = ansible(host, &format!("adhoc localhost -m postern.host.{module} -a '{arguments}'"));
         assert!(wrong.code != 0 && wrong.stdout.contains(words), "{wrong}");
     }
+    becomes(host);
+}
+
+/// Runs command lines with `become`, and refuses what would need root itself.
+fn becomes(host: &Installed) {
+    let before = host.shell("systemctl show --property=InvocationID site").ok();
+    let done = play(host, "become.yml");
+    assert_eq!(counts(&done), [11, 5, 0], "{done}");
+    let state = "cd /srv/site; stat -c '%n %a %U' tee.txt raw.txt; cat tee.txt raw.txt; ! ls /root/of-root ~deployer/of-root";
+    assert_eq!(host.shell(state).ok(), "tee.txt 644 root\nraw.txt 644 root\nby tee\nraw\n");
+    assert_ne!(
+        before,
+        host.shell("systemctl show --property=InvocationID site").ok(),
+        "the server was restarted"
+    );
 }

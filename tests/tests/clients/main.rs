@@ -3,6 +3,7 @@
 mod ansible;
 mod grpc;
 mod mcp;
+mod node;
 mod python;
 mod sudo;
 mod wheel;

@@ -28,7 +28,7 @@ class Agent:
         self, socket: str = SOCKET, *, tcp: tuple[str, int] | None = None, token: str | None = None
     ) -> None:
         """The agent at a socket; or at a loopback address, with the token of ``[http]`` in agent.toml."""
-        self._server = Server(socket if tcp is None else None, tcp, token)
+        self._server = Server(socket, tcp, token)
 
     def __enter__(self) -> Agent:
         return self
@@ -47,14 +47,23 @@ class Agent:
         preview: bool = False,
         reason: str = "",
         wait_ms: int = 0,
+        idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> Task:
         """Gives a task, or a plan to carry out, and returns it once it has ended.
 
         With ``preview`` nothing is changed. After ``timeout`` seconds it raises :class:`StillRunning`, which has the id;
-        the task goes on.
+        the task goes on. See :meth:`submit` for ``idempotency_key``.
         """
-        id = self.submit(task, plan=plan, session=session, preview=preview, reason=reason, wait_ms=wait_ms)
+        id = self.submit(
+            task,
+            plan=plan,
+            session=session,
+            preview=preview,
+            reason=reason,
+            wait_ms=wait_ms,
+            idempotency_key=idempotency_key,
+        )
         deadline = None if timeout is None else time.monotonic() + timeout
         pause = _FIRST_PAUSE
         while not (record := self.task(id)).ended:
@@ -74,10 +83,26 @@ class Agent:
         reason: str = "",
         wait_ms: int = 0,
         interactive: bool = False,
+        idempotency_key: str | None = None,
     ) -> str:
-        """Gives a task and returns its id at once. With ``interactive`` it may ask questions: see :meth:`answer`."""
-        body = _order(task, plan, session, preview, reason, wait_ms) | {"wait": False, "interactive": interactive}
-        return str(self._server.call("POST", "/execute", body)["id"])
+        """Gives a task and returns its id at once. With ``interactive`` it may ask questions: see :meth:`answer`.
+
+        After :class:`Unreachable` the task may have been given or not. With the same ``idempotency_key``, such as a UUID,
+        it can be given again: within 24 hours the agent returns the same task, and carries it out once.
+        """
+        body: dict[str, Any] = {
+            "task": task,
+            "session": session,
+            "reason": reason,
+            "wait_ms": wait_ms,
+            "mode": "preview" if preview else "execute",
+            "wait": False,
+            "interactive": interactive,
+        }
+        if plan is not None:
+            body["plan"] = plan
+        headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
+        return str(self._server.call("POST", "/execute", body, headers=headers)["id"])
 
     def plan(self, task: str) -> list[Mapping[str, Any]]:
         """Returns the steps that the offline planner makes of a task."""
@@ -149,16 +174,6 @@ class Agent:
     def health(self) -> Health:
         """Returns what works."""
         return Health.read(self._server.call("GET", "/health"))
-
-
-def _order(
-    task: str, plan: Mapping[str, Any] | None, session: str, preview: bool, reason: str, wait_ms: int
-) -> dict[str, Any]:
-    body: dict[str, Any] = {"task": task, "session": session, "reason": reason, "wait_ms": wait_ms}
-    body["mode"] = "preview" if preview else "execute"
-    if plan is not None:
-        body["plan"] = plan
-    return body
 
 
 def _path(id: str, action: str = "") -> str:

@@ -36,11 +36,11 @@ class UnixConnection(http.client.HTTPConnection):
 class Server:
     """Where the agent is, and how it is asked."""
 
-    def __init__(self, path: str | None, tcp: tuple[str, int] | None, token: str | None) -> None:
+    def __init__(self, path: str, tcp: tuple[str, int] | None, token: str | None) -> None:
         if tcp is not None and tcp[0] not in LOOPBACK:
             raise ValueError("the agent listens on loopback: 127.0.0.1 or ::1")
-        if token is not None and not (token.isascii() and token.isprintable()):
-            raise ValueError("the token has characters that no header can have")
+        if token is not None:
+            _check_header("token", token)
         self._path = path
         self._tcp = tcp
         self._headers = {"Accept": "application/json"}
@@ -50,15 +50,21 @@ class Server:
     def _connection(self, timeout: float | None) -> http.client.HTTPConnection:
         if self._tcp is not None:
             return http.client.HTTPConnection(*self._tcp, timeout=timeout)
-        assert self._path is not None
         return UnixConnection(self._path, timeout)
 
     def open(
-        self, method: str, path: str, body: Mapping[str, Any] | None, timeout: float | None
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        timeout: float | None,
+        more: Mapping[str, str] = {},
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         """Sends a request and returns the answer, whose body is not read yet, and its connection."""
+        for name, value in more.items():
+            _check_header(name, value)
         connection = self._connection(timeout)
-        headers = dict(self._headers)
+        headers = {**self._headers, **more}
         content = None
         if body is not None:
             content = json.dumps(body).encode()
@@ -76,9 +82,10 @@ class Server:
         path: str,
         body: Mapping[str, Any] | None = None,
         timeout: float | None = 30,
+        headers: Mapping[str, str] = {},
     ) -> Any:
         """Sends a request and returns the answer's JSON."""
-        connection, response = self.open(method, path, body, timeout)
+        connection, response = self.open(method, path, body, timeout, headers)
         try:
             text = response.read()
         except (OSError, http.client.HTTPException) as error:
@@ -92,6 +99,11 @@ class Server:
             return json.loads(text)
         except ValueError as error:
             raise Unreachable("the answer is no JSON: is this the agent?") from error
+
+
+def _check_header(name: str, value: str) -> None:
+    if not (value.isascii() and value.isprintable()):
+        raise ValueError(f"the {name} has characters that no header can have")
 
 
 def failure(status: int, text: bytes) -> PosternError:

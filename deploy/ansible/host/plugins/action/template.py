@@ -1,13 +1,9 @@
 """Renders a template on the controller and writes it through Postern."""
 
-import os
-import tempfile
-
-from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import lookup_loader
-from ansible_collections.postern.host.plugins.plugin_utils.send import send
+from ansible_collections.postern.host.plugins.plugin_utils.send import send_text
 
 
 class ActionModule(ActionBase):
@@ -27,12 +23,8 @@ class ActionModule(ActionBase):
         (text,) = lookup.run([source], variables=task_vars)
         if not isinstance(text, str):
             raise AnsibleActionFail("the template does not render to text: this needs ansible-core 2.19 or later")
-        handle, rendered = tempfile.mkstemp(dir=constants.DEFAULT_LOCAL_TMP)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
-            result.update(send(self, rendered, arguments, task_vars))
+            result.update(send_text(self, text, arguments, task_vars))
         finally:
-            os.unlink(rendered)
             self._remove_tmp_path(self._connection._shell.tmpdir)
         return result

@@ -1,4 +1,4 @@
-"""Options that every module has."""
+"""Options that every module has, and those of modules that write a file."""
 
 
 class ModuleDocFragment:
@@ -30,4 +30,21 @@ requirements:
   - a rule of the policy for the connecting user
 author:
   - Postern maintainers
+"""
+
+    FILE = r"""
+options:
+  dest:
+    description: The absolute path of the file.
+    type: path
+    required: true
+  mode:
+    description: Octal, in quotes, such as V("0644"). Without it the old file's mode stays; a new file gets 0644.
+    type: str
+  owner:
+    description: A user. Without it the old file's owner stays; a new file belongs to root.
+    type: str
+  group:
+    description: A group. Without it the old file's group stays; a new file belongs to root.
+    type: str
 """

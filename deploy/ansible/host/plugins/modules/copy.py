@@ -10,10 +10,6 @@ description:
   - A file that the connecting user may read, itself or by a rule with C(file.read), is compared first, and no request is sent
     if it is as wanted. Of another file only the request itself can tell; check mode then reports a change.
 options:
-  dest:
-    description: The absolute path of the file.
-    type: path
-    required: true
   content:
     description: The text that the file shall hold.
     type: str
@@ -24,16 +20,7 @@ options:
     description: Whether O(src) is on the host, where the connecting user can read it.
     type: bool
     default: false
-  mode:
-    description: Octal, in quotes, such as V("0644"). Without it the old file's mode stays; a new file gets 0644.
-    type: str
-  owner:
-    description: A user. Without it the old file's owner stays; a new file belongs to root.
-    type: str
-  group:
-    description: A group. Without it the old file's group stays; a new file belongs to root.
-    type: str
-extends_documentation_fragment: postern.host.request
+extends_documentation_fragment: [postern.host.request, postern.host.request.file]
 """
 
 EXAMPLES = r"""
@@ -91,6 +78,11 @@ def current(requests, path):
     return content, names
 
 
+def is_named(names, wanted):
+    """Returns whether mode, owner and group are as wanted."""
+    return all(names.get(key) == word for key, word in wanted.items())
+
+
 def shown(content):
     """Returns a file's content for a difference."""
     if content is None:
@@ -132,8 +124,7 @@ def main():
 
     requests = Requests(module)
     before, names = current(requests, path)
-    is_as_wanted = before == content and names is not None and all(names.get(key) == word for key, word in wanted.items())
-    if not is_as_wanted:
+    if not (before == content and names is not None and is_named(names, wanted)):
         options = ["--%s=%s" % pair for pair in wanted.items()]
         if before is not None:
             # What was compared is what is replaced.
@@ -142,7 +133,7 @@ def main():
     header = {"before_header": path, "after_header": path}
     after = content if requests.changed else before
     difference = [dict(header, before=shown(before), after=shown(after))]
-    if requests.changed and names and any(names.get(key) != word for key, word in wanted.items()):
+    if requests.changed and names and not is_named(names, wanted):
         difference.append({"before": {key: names.get(key) for key in wanted}, "after": wanted})
     requests.end(dest=path, diff=difference)
 

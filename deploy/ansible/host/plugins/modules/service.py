@@ -88,7 +88,7 @@ def main():
     runs = now.get("ActiveState") in RUNS
     if state in ("restarted", "reloaded") or (state == "started" and not runs) or (state == "stopped" and runs):
         verbs.append(VERBS[state])
-    if now.get("LoadState") == "not-found" and (verbs or state or enabled is not None):
+    if now.get("LoadState") == "not-found" and (state or enabled is not None):
         if not module.check_mode:
             module.fail_json(msg="there is no unit %s" % unit)
         # A task before this one may be what would bring the unit.

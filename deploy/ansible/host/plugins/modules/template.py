@@ -11,20 +11,7 @@ options:
     description: The template, on the controller.
     type: path
     required: true
-  dest:
-    description: The absolute path of the file.
-    type: path
-    required: true
-  mode:
-    description: Octal, in quotes, such as V("0644"). Without it the old file's mode stays; a new file gets 0644.
-    type: str
-  owner:
-    description: A user. Without it the old file's owner stays; a new file belongs to root.
-    type: str
-  group:
-    description: A group. Without it the old file's group stays; a new file belongs to root.
-    type: str
-extends_documentation_fragment: postern.host.request
+extends_documentation_fragment: [postern.host.request, postern.host.request.file]
 """
 
 EXAMPLES = r"""
