@@ -230,6 +230,28 @@ would remove  /srv/old  +0 -1
 }
 
 #[tokio::test]
+async fn dry_run_warns_of_places_that_amount_to_root_by_the_list_of_the_policy_s_check() {
+    let cron = "high risk: /etc/cron.d/x: cron and anacron run its commands, as root or as the user that a line names\n";
+    let nginx = "high risk: /etc/nginx/x: load_module, user, error_log and include are taken as root when nginx starts";
+    for (path, content, warning) in [
+        ("/etc/cron.d/x", "a\n* * * * * root x\n", Some(cron)),
+        ("/etc/nginx/x", "a\nload_module x.so;\n", Some(nginx)),
+        ("/etc/nginx/x", "a\nlisten 80;\n", None),
+        ("/srv/cron.d/x", "a\nx\n", None),
+    ] {
+        let place = Place::new();
+        place.helper(vec![
+            previewed(vec![step(path, ChangeKind::Write, 4)]),
+            granted(Decision::Allow),
+            read(path, b"a\n"),
+        ]);
+        let ran = place.run(&["--direct", "file", "write", path, "--content", content, "--dry-run"]).await;
+        assert_eq!(ran.out.matches("high risk: ").count(), usize::from(warning.is_some()), "{ran:?}");
+        assert!(ran.out.contains(warning.unwrap_or_default()), "{ran:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_dry_run_of_a_write_shows_a_diff_of_what_may_be_read_and_asks_nobody() {
     let place = Place::new();
     let write = ["--direct", "file", "write", "/srv/x", "--content", "a\nB\n", "--dry-run"];

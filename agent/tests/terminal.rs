@@ -117,6 +117,7 @@ impl Terminal {
             .env(ARGUMENTS, arguments.join("\n"))
             .env("TERM", "xterm")
             .env("XDG_STATE_HOME", place.path("home"))
+            .env("PAGER", place.path("pager"))
             .env_remove("NO_COLOR")
             .stdin(slave.try_clone().unwrap())
             .stdout(slave.try_clone().unwrap())
@@ -390,6 +391,118 @@ async fn a_person_who_is_asked_of_a_patch_can_leave_it_be() {
         assert!(screen.contains("cancelled: nothing has been sent"), "{screen}");
         assert_eq!(helper.lock().unwrap().len(), 2, "the two reads");
     }
+}
+
+/// A pager that keeps what it shows, and waits for a key.
+const PAGER: &str = "cat > $0.shown\nprintf PAGED\nread key < /dev/tty";
+
+/// A patch of one file that the screen does not hold, with a character that drives terminals in it.
+fn long_patch(pager: Option<&str>) -> Terminal {
+    let place = Place::new();
+    if let Some(pager) = pager {
+        place.script("pager", pager);
+    }
+    let lines: String = (0..40).map(|line| format!("+line {line} \u{1b}[2J\n")).collect();
+    std::fs::write(place.path("diff"), format!("--- /dev/null\n+++ b/etc/x\n@@ -0,0 +1,40 @@\n{lines}"))
+        .unwrap();
+    let from = place.path("diff").display().to_string();
+    let script = vec![Play::Events(vec![ended(Status::Done, "")])];
+    let arguments = ["--direct", "file", "patch", "--from", &from, "--interactive"];
+    Terminal::run(place, &arguments, script, Arc::default())
+}
+
+#[tokio::test]
+async fn long_diff_is_shown_by_the_pager_with_hostile_characters_escaped_before_the_question() {
+    let mut terminal = long_patch(Some(PAGER));
+    terminal.shows("PAGED").await;
+    assert!(!terminal.text().contains("send it?"), "{}", terminal.text());
+    let shown = std::fs::read_to_string(terminal.place.path("pager.shown")).unwrap();
+    assert!(shown.contains("+line 39 \\x1b[2J") && !shown.contains("\u{1b}[2J"), "{shown:?}");
+    terminal.master.write_all(b"q\n").unwrap();
+    terminal.shows("/etc/x +40 -0: send it?").await;
+    terminal.master.write_all(b"y\n").unwrap();
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "0", "{screen}");
+    assert!(!screen.contains("line 39"), "it is shown once: {screen}");
+}
+
+#[tokio::test]
+async fn long_diff_without_a_pager_is_shown_as_it_is() {
+    let mut terminal = long_patch(None);
+    terminal.shows("/etc/x +40 -0: send it?").await;
+    assert!(terminal.text().contains("line 39"), "{}", terminal.text());
+    terminal.master.write_all(b"q\n").unwrap();
+    assert_eq!(terminal.end().await.0, "1");
+}
+
+#[tokio::test]
+async fn interrupt_in_the_pager_of_a_question_does_not_end_the_task() {
+    let lines: String = (0..60).map(|line| format!("line {line}\n")).collect();
+    let server = server::Server::start(vec![
+        calls("write_file", &serde_json::json!({ "path": "/etc/x", "content": lines })),
+        calls("finish", &serde_json::json!({ "outcome": "done", "summary": "all is said" })),
+    ])
+    .await;
+    let place = Place::new();
+    place.script("pager", PAGER);
+    let text = format!("[model]\nprovider = \"openai\"\nbase_url = \"http://{}/v1\"\n", server.address);
+    std::fs::write(&place.host.config, text).unwrap();
+    place.serve();
+    let previewed = Play::Events(vec![ended(Status::Previewed, "")]);
+    let done = Play::Events(vec![ended(Status::Done, "")]);
+    let missing = Play::Events(vec![ended(Status::Failed, "not_found")]);
+    let script = vec![describe(), may_read(), missing, previewed, done];
+    let mut terminal = Terminal::run(place, &["run", "set the port"], script, Arc::default());
+    terminal.shows("PAGED").await;
+    terminal.master.write_all(b"\x03").unwrap();
+    terminal.shows(CHOICES).await;
+    terminal.master.write_all(b"y\n").unwrap();
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "0", "{screen}");
+    assert!(screen.contains("all is said"), "{screen}");
+}
+
+/// A task that was at work when an earlier agent ended.
+fn interrupted_task(place: &Place) {
+    std::fs::create_dir_all(&place.host.state).unwrap();
+    let old = rusqlite::Connection::open(place.host.state.join("postern.db")).unwrap();
+    old.execute_batch(include_str!("../src/store/database/1.sql")).unwrap();
+    let owner = serde_json::json!({ "uid": nix::unistd::getuid().as_raw() });
+    let step = serde_json::json!({ "tool": "service", "args": { "action": "restart", "name": "nginx" } });
+    let order = serde_json::json!({ "task": "restart nginx", "session": "mine", "steps": [step], "mode": "execute",
+        "reason": "", "wait_ms": 0, "owner": owner, "interactive": false });
+    let id = "01890000-0000-7000-8000-000000000000";
+    let record = serde_json::json!({ "id": id, "session": "mine", "task": "restart nginx", "status": "running",
+        "summary": "", "results": [], "changes": [], "warnings": [], "usage": {} });
+    let values = [id, &owner.to_string(), &order.to_string(), &record.to_string()];
+    let insert = "INSERT INTO tasks (id, owner, session, status, ordered, record) VALUES (?, ?, 'mine', 'running', ?, ?)";
+    old.execute(insert, values).unwrap();
+    old.execute_batch("PRAGMA user_version = 1").unwrap();
+}
+
+#[tokio::test]
+async fn resume_at_the_prompt_goes_on_with_the_newest_interrupted_task() {
+    let place = Place::new();
+    interrupted_task(&place);
+    place.serve();
+    let script = vec![Play::Events(vec![unit(Status::Done, "nginx.service", "active", "running")])];
+    let mut terminal = Terminal::run(place, &[], script, Arc::default());
+    terminal.shows("postern> ").await;
+    terminal.master.write_all(b"/resume 0199\r").unwrap();
+    terminal.shows("no such task was interrupted").await;
+    terminal.master.write_all(b"/resume\r").unwrap();
+    terminal.shows("resumes: restart nginx").await;
+    terminal.shows("nginx.service is active (running)").await;
+    until("it is recorded", || !terminal.helper.seen().is_empty()).await;
+    terminal.shows(": ok").await;
+    terminal.master.write_all(b"/resume\r").unwrap();
+    until("it says so again", || terminal.text().matches("no such task was interrupted").count() == 2).await;
+    terminal.master.write_all(b"/quit\r").unwrap();
+    let helper = Arc::clone(&terminal.helper.seen);
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "0", "{screen}");
+    let rpcs: Vec<String> = helper.lock().unwrap().iter().map(|seen| seen.rpc.clone()).collect();
+    assert_eq!(rpcs, ["UnitRestart"]);
 }
 
 /// A model's call as an endpoint answers with it.

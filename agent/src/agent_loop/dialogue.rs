@@ -15,6 +15,7 @@ use crate::config::tables::Limits;
 use crate::llm::conversation::{CallResult, Prompt, Reply, StopReason, Turn, Usage};
 use crate::llm::endpoints::failure::Failure;
 use crate::llm::endpoints::{Chunk, Endpoint};
+use crate::llm::estimate::Estimate;
 use crate::llm::repairs;
 use crate::llm::reply_parser::{Code, MalformedReply, Reading};
 use crate::llm::tools::{CHECKPOINT, Call, Checkpoint, Finish, FinishOutcome, OUTPUT, Tool};
@@ -27,6 +28,9 @@ use std::sync::LazyLock;
 
 /// The most checks that a model may name as proof.
 const VERIFY_LIMIT: usize = 10;
+
+/// The most things that a person is told to look at.
+const LOOK_AT_LIMIT: usize = 20;
 
 /// Runs the tool calls of a task.
 pub trait ToolExecutor {
@@ -55,6 +59,9 @@ pub trait ToolExecutor {
     /// Gets what the model says, as it comes.
     fn stream_listener(&self) -> impl Fn(Chunk<'_>) + Send + Sync + 'static;
 
+    /// Gets the size of a request that is about to be sent.
+    fn asks(&mut self, _estimate: Estimate) {}
+
     /// Gets the tokens that were used so far.
     fn used(&mut self, _total: Usage) {}
 
@@ -74,6 +81,8 @@ pub enum End {
         outcome: FinishOutcome,
         /// Its words.
         summary: String,
+        /// Things for a person to look at.
+        look_at: Vec<String>,
     },
     /// The model ended it, with these words, though what it named as proof is not so.
     Unproven(String),
@@ -299,6 +308,7 @@ impl<'t> Dialogue<'t> {
         }
         results::fit(&mut self.turns);
         let prompt = Prompt { system: self.system, turns: &self.turns, tools: self.tools() };
+        executor.asks(Estimate::of(&prompt));
         let listener = executor.stream_listener();
         let cancelled = executor.cancelled();
         let asked = tokio::select! {
@@ -427,6 +437,18 @@ impl<'t> Dialogue<'t> {
             );
             return Ok(not_run(id, &why));
         }
+        if finish.outcome == FinishOutcome::NeedsPerson && finish.look_at.is_empty() {
+            return Ok(not_run(
+                id,
+                "look_at is missing: say what the person is to look at; the task goes on",
+            ));
+        }
+        if finish.look_at.len() > LOOK_AT_LIMIT {
+            return Ok(not_run(
+                id,
+                &format!("look_at has more than {LOOK_AT_LIMIT} entries; the task goes on"),
+            ));
+        }
         if finish.verify.len() > VERIFY_LIMIT {
             return Ok(not_run(
                 id,
@@ -465,7 +487,7 @@ impl<'t> Dialogue<'t> {
                 is_error: true,
             });
         }
-        Err(End::Finished { outcome: finish.outcome, summary: summary.to_owned() })
+        Err(End::Finished { outcome: finish.outcome, summary: summary.to_owned(), look_at: finish.look_at() })
     }
 
     /// Counts a reply that is no call; what the model is told of it.
@@ -544,7 +566,8 @@ impl<'t> Dialogue<'t> {
             CallOutcome::Failed => Outcome::Failed(&text),
             CallOutcome::Cancelled => return Err(End::Cancelled),
             CallOutcome::Finished => {
-                return Err(End::Finished { outcome: FinishOutcome::Done, summary: String::new() });
+                let (outcome, look_at) = (FinishOutcome::Done, Vec::new());
+                return Err(End::Finished { outcome, summary: String::new(), look_at });
             }
         };
         let note = self.guard.ran(call, outcome);

@@ -1,6 +1,9 @@
 //! The command line's streams: results on stdout, all else on stderr.
 
+use super::pager::{Pager, Stream};
+use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};
+use tokio::task::JoinHandle;
 
 /// The streams of one run.
 #[expect(clippy::struct_excessive_bools, reason = "each says something else about another stream")]
@@ -21,6 +24,10 @@ pub struct Console {
     pub color: bool,
     /// How many columns the results may have; `None` where nothing cuts them.
     pub width: Option<usize>,
+    /// Number of lines of the terminal; `None` where it is not known.
+    pub height: Option<usize>,
+    /// The pager for long texts, as a shell reads it; `None` for none.
+    pub pager: Option<OsString>,
     /// Results that could not be written.
     pub is_broken: bool,
 }
@@ -31,6 +38,10 @@ impl Console {
     pub fn standard() -> Self {
         let out_is_terminal = std::io::stdout().is_terminal();
         let width = terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0.into());
+        let height = terminal_size::terminal_size_of(std::io::stderr()).map(|(_, height)| height.0.into());
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let pager = std::env::var_os("PAGER").unwrap_or_else(|| "less".into());
+        let has_pager = !is_dumb && !pager.is_empty() && pager != "cat";
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
             out: Box::new(std::io::stdout()),
@@ -41,6 +52,8 @@ impl Console {
             err_is_terminal: std::io::stderr().is_terminal(),
             color: !no_color && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
             width,
+            height,
+            pager: has_pager.then_some(pager),
             is_broken: false,
         }
     }
@@ -61,16 +74,29 @@ impl Console {
         }
     }
 
-    /// A unified diff as a result, in colours where they are welcome.
+    /// Prints a unified diff as a result, in colours where they are welcome; a long one through the pager.
     pub fn diff(&mut self, text: &str) {
         let is_colored = self.color && self.out_is_terminal;
         let text = colored(text, is_colored);
-        self.raw(text.as_bytes());
+        let unshown = match Pager::start(self, Stream::Out, &text) {
+            Some(pager) => pager.wait(),
+            None => Some(text),
+        };
+        self.raw(unshown.unwrap_or_default().as_bytes());
     }
 
-    /// A unified diff as a message.
-    pub fn say_diff(&mut self, text: &str) {
+    /// Prints a unified diff before a question. Returns the pager that shows it, if it is long.
+    pub fn say_diff(&mut self, text: &str) -> Option<JoinHandle<Option<String>>> {
         let text = colored(text, self.color && self.err_is_terminal);
+        let pager = Pager::start(self, Stream::Err, &text);
+        if pager.is_none() {
+            self.say_shown(&text);
+        }
+        pager.map(Pager::waiting)
+    }
+
+    /// Prints a message that is already escaped.
+    pub fn say_shown(&mut self, text: &str) {
         let _ = write!(self.err, "{text}");
     }
 

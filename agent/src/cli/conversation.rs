@@ -10,12 +10,15 @@ use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
+use crate::protocol::task::Task;
 use crate::protocol::trace::{self, Trace};
 use crate::redaction::redact;
+use hyper::Method;
 use nix::sys::termios::{SetArg, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
+use serde_json::json;
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
@@ -28,6 +31,7 @@ const KEPT: usize = 1000;
 const HELP: &str = "\
 Say what is to be done, in plain words; what was said and done before is remembered.
   /tasks      your tasks, the newest first
+  /resume [ID]  resume an interrupted task: the newest, or this one
   /can        what may be asked
   /undo [ID]  take a change back: the last one, or the request with this id
   /new        forget what was said: a new session
@@ -43,6 +47,7 @@ enum Input<'l> {
     Nothing,
     Task(&'l str),
     Tasks,
+    Resume(&'l str),
     Can,
     Undo(&'l str),
     New,
@@ -119,6 +124,9 @@ impl Session<'_> {
             Input::Tasks => {
                 self.tasks(Tasks::List).await;
             }
+            Input::Resume(id) => {
+                self.resume_task(id).await;
+            }
             Input::Can => {
                 self.can(Vec::new()).await;
             }
@@ -140,12 +148,44 @@ impl Session<'_> {
     }
 }
 
+impl Session<'_> {
+    /// Resumes an interrupted task, the newest if none is named. The next lines of the prompt belong to its session.
+    async fn resume_task(&mut self, id: &str) -> Exit {
+        let agent = self.agent();
+        let tasks: Vec<Task> = match self.call(&agent, Method::GET, "/tasks", None).await {
+            Ok(answer) => serde_json::from_value(answer.body).unwrap_or_default(),
+            Err(fault) => return self.fail(&fault),
+        };
+        let mut interrupted = tasks.iter().filter(|task| task.is_interrupted() && task.id.starts_with(id));
+        let (task, other) = (interrupted.next(), interrupted.next());
+        let Some(task) = task.filter(|_| id.is_empty() || other.is_none()) else {
+            let why = if other.is_some() {
+                "several interrupted tasks begin so"
+            } else {
+                "no such task was interrupted"
+            };
+            return self.fail(&AgentError::new("not_found", why));
+        };
+        self.console.say(&format!("resumes: {}", task.task));
+        match self.begin_there(&format!("/tasks/{}/resume", task.id), &json!({ "interactive": true })).await {
+            Ok(ended) => {
+                if !task.session.is_empty() {
+                    self.conversation = Some(task.session.clone());
+                }
+                self.end(&ended)
+            }
+            Err(fault) => self.fail(&fault),
+        }
+    }
+}
+
 fn said_in(said: &str) -> Input<'_> {
     let said = said.trim();
     let (word, rest) = said.split_once(char::is_whitespace).unwrap_or((said, ""));
     match (word, rest.trim()) {
         ("", _) => Input::Nothing,
         ("/tasks", "") => Input::Tasks,
+        ("/resume", id) => Input::Resume(id),
         ("/can", "") => Input::Can,
         ("/undo", "") => Input::Undo("last"),
         ("/undo", id) => Input::Undo(id),

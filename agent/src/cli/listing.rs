@@ -8,11 +8,12 @@ use crate::protocol::task::{Task, TaskStatus};
 use crate::protocol::tool::brief;
 use crate::render;
 use hyper::Method;
+use serde_json::Value;
 
 impl Session<'_> {
     pub(super) async fn tasks(&mut self, command: Tasks) -> Exit {
         let agent = self.agent();
-        if let Tasks::Show { id } | Tasks::Cancel { id } | Tasks::Resume { id } | Tasks::Answer { id, .. } =
+        if let Tasks::Show { id, .. } | Tasks::Cancel { id } | Tasks::Resume { id } | Tasks::Answer { id, .. } =
             &command
             && (id.is_empty() || !id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-'))
         {
@@ -25,7 +26,8 @@ impl Session<'_> {
         }
         let (method, path) = match &command {
             Tasks::List => (Method::GET, "/tasks".to_owned()),
-            Tasks::Show { id } | Tasks::Resume { id } | Tasks::Answer { id, .. } => {
+            Tasks::Show { id, replies: true } => (Method::GET, format!("/tasks/{id}/replies")),
+            Tasks::Show { id, .. } | Tasks::Resume { id } | Tasks::Answer { id, .. } => {
                 (Method::GET, format!("/tasks/{id}"))
             }
             Tasks::Cancel { id } => (Method::POST, format!("/tasks/{id}/cancel")),
@@ -36,6 +38,10 @@ impl Session<'_> {
         };
         if self.global.json.is_some() {
             self.console.json(&answer.body);
+            return Exit::Done;
+        }
+        if let Tasks::Show { replies: true, .. } = &command {
+            self.show_replies(&answer.body);
             return Exit::Done;
         }
         let tasks: Vec<Task> = match serde_json::from_value(answer.body.clone()) {
@@ -72,6 +78,27 @@ impl Session<'_> {
         Exit::Done
     }
 
+    /// Prints a model's replies as they came.
+    fn show_replies(&mut self, answer: &Value) {
+        let replies = answer["replies"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if replies.is_empty() {
+            self.console.say("no reply of a model is kept of this task");
+        }
+        if let Some(count @ 1..) = answer["left_out"].as_u64() {
+            self.console.say(&format!("{count} older replies are too long to be shown"));
+        }
+        for reply in replies {
+            let text = |part: &Value| part.as_str().unwrap_or_default().to_owned();
+            let (number, stop) = (&reply["number"], text(&reply["stop"]));
+            let (input, output) = (&reply["input_tokens"], &reply["output_tokens"]);
+            self.console.result(&format!("reply {number} ({stop}; tokens: {input} in, {output} out)\n"));
+            self.console.result(&text(&reply["text"]));
+            for call in reply["calls"].as_array().into_iter().flatten() {
+                self.console.result(&format!("call {} {}\n", text(&call["name"]), text(&call["arguments"])));
+            }
+        }
+    }
+
     fn show(&mut self, task: &Task) {
         if !task.trace_id.is_empty() {
             self.console.result(&format!("trace {}\n", task.trace_id));
@@ -87,6 +114,9 @@ impl Session<'_> {
             self.console.result(&format!("warning: {warning}\n"));
         }
         self.console.result(&task.summary);
+        for what in &task.look_at {
+            self.console.result(&postern_text::line(&format!("look at: {what}")));
+        }
     }
 }
 
@@ -102,5 +132,6 @@ pub(super) fn word(status: TaskStatus) -> &'static str {
         TaskStatus::Refused => "refused",
         TaskStatus::Cancelled => "cancelled",
         TaskStatus::OutOfBudget => "out of budget",
+        TaskStatus::NeedsPerson => "needs a person",
     }
 }

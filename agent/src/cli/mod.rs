@@ -13,6 +13,7 @@ mod listing;
 mod mcp;
 mod model;
 mod options;
+mod pager;
 mod patching;
 mod plans;
 mod progress;

@@ -26,10 +26,12 @@ Examples:
   postern undo last
   postern can
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 4 not approved, 5 helper unreachable, 6 partly done.
+Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 4 not approved, 5 helper unreachable, 6 partly done,
+7 needs a person.
 An interrupt ends the waiting with 1; what has begun goes on: see `postern result ID`.";
 
 #[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Global {
     /// Show what would be done, change nothing
     #[arg(long, global = true, alias = "preview")]
@@ -41,6 +43,9 @@ pub struct Global {
     /// No progress and no hints
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// Say what each request to a model holds and what was used so far, in tokens
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
     /// Wait at most so long for locks, jobs and approval, such as 90s or 5m
     #[arg(long, global = true, value_name = "DUR", value_parser = humantime::parse_duration)]
     pub timeout: Option<Duration>,
@@ -185,6 +190,9 @@ pub enum Tasks {
     Show {
         /// Its id or the beginning of it
         id: String,
+        /// The model's replies as they came, with known secrets taken out; those of the host's newest eight tasks are kept
+        #[arg(long)]
+        replies: bool,
     },
     /// Answer what a task asks
     Answer {

@@ -9,6 +9,7 @@ use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
+use crate::render::risk;
 use postern_patch::{FileDiff, Kind, parse};
 use std::collections::HashSet;
 
@@ -105,7 +106,10 @@ impl Session<'_> {
                 picked.push(one);
                 continue;
             }
-            self.console.say_diff(&one.view.text());
+            self.read_diff(&one.view.text()).await;
+            if let Some(warning) = risk::of_view(&one.view) {
+                self.console.say(&warning);
+            }
             let question = format!(
                 "{} {}: send it? [y]es, [n]o, [a]ll that follow, [q]uit: ",
                 one.view.path,
@@ -122,5 +126,14 @@ impl Session<'_> {
             }
         }
         Ok(picked)
+    }
+
+    /// Shows a diff, and waits until the person has read it.
+    pub(super) async fn read_diff(&mut self, text: &str) {
+        if let Some(pager) = self.console.say_diff(text)
+            && let Ok(Some(unshown)) = pager.await
+        {
+            self.console.say_shown(&unshown);
+        }
     }
 }

@@ -105,7 +105,7 @@ impl Meter {
     }
 
     /// A line of its own, unless it was the last one too.
-    fn line(&mut self, text: &str, console: &mut Console) {
+    pub fn line(&mut self, text: &str, console: &mut Console) {
         if self.is_quiet || self.last == text {
             return;
         }

@@ -9,6 +9,7 @@ use crate::protocol::question::{Choice, Question};
 use crate::protocol::task::Task;
 use hyper::Method;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 /// A question that stands on the terminal.
 pub struct OpenQuestion {
@@ -74,10 +75,14 @@ fn choices(question: &Question) -> String {
 }
 
 impl Session<'_> {
-    /// Shows a question and asks it; `None` if there is no terminal.
-    pub(super) fn put(&mut self, question: Question) -> Option<OpenQuestion> {
+    /// Shows the subject of a question. Returns the pager that shows it, if it is long.
+    pub(super) fn show_question(&mut self, question: &Question) -> Option<JoinHandle<Option<String>>> {
         self.console.say(&question.what);
-        self.console.say_diff(&question.details);
+        self.console.say_diff(&question.details)
+    }
+
+    /// Asks a question that was shown; `None` if there is no terminal.
+    pub(super) fn put(question: Question) -> Option<OpenQuestion> {
         let asked = TerminalPrompt::new(&choices(&question)).ok()?;
         Some(OpenQuestion { question, asked })
     }

@@ -25,7 +25,7 @@ use crate::redaction::Secrets;
 use crate::render::Later;
 use crate::store::{Allowed, Live, ResumeState, Slot};
 use hyper::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
@@ -190,7 +190,7 @@ impl Session<'_> {
     }
 
     /// Has the agent begin with a task, and follows it to its end.
-    async fn begin_there(&mut self, path: &str, body: &Value) -> Result<Task, AgentError> {
+    pub(super) async fn begin_there(&mut self, path: &str, body: &Value) -> Result<Task, AgentError> {
         let agent = self.agent();
         let answer = self.call(&agent, Method::POST, path, Some(body)).await?;
         let after = answer.body["after"].as_u64().unwrap_or_default();
@@ -243,7 +243,7 @@ impl Session<'_> {
         for warning in &task.warnings {
             self.console.say(&format!("warning: {warning}"));
         }
-        if let (Some(used), false) = (used(task), self.global.quiet) {
+        if let (Some(used), false) = (used(&task.usage), self.global.quiet) {
             self.console.say(&used);
         }
         if exit == Exit::Done {
@@ -251,18 +251,20 @@ impl Session<'_> {
         } else {
             self.console.say_lines(&format!("postern: {}: {}", word(task.status), task.summary));
         }
+        for what in &task.look_at {
+            self.console.say(&format!("look at: {what}"));
+        }
         exit
     }
 }
 
-/// The tokens that a model used for a task, and their cost.
-fn used(task: &Task) -> Option<String> {
-    let count = |name: &str| task.usage.get(name).and_then(Value::as_u64).filter(|count| *count > 0);
+/// The tokens that a model used, and their cost.
+pub(super) fn used(usage: &Map<String, Value>) -> Option<String> {
+    let count = |name: &str| usage.get(name).and_then(Value::as_u64).filter(|count| *count > 0);
     let (input, output) = (count("input_tokens")?, count("output_tokens").unwrap_or_default());
     let cached =
         count("cached_input_tokens").map_or_else(String::new, |cached| format!(" ({cached} cached)"));
-    let cost =
-        task.usage.get("cost").and_then(Value::as_str).map_or_else(String::new, |cost| format!(", {cost}"));
+    let cost = usage.get("cost").and_then(Value::as_str).map_or_else(String::new, |cost| format!(", {cost}"));
     Some(format!("tokens: {input} in{cached}, {output} out{cost}"))
 }
 

@@ -4,6 +4,7 @@ use super::options::Json;
 use super::progress::Meter;
 use super::question::{self, OpenQuestion};
 use super::session::Session;
+use super::tasks::used;
 use super::terminal::WithoutMessages;
 use crate::client::operators;
 use crate::protocol::event::{Event, Waiting};
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinHandle;
 
 /// An interrupt that ends the question reaches this process too, and perhaps after the question's end.
 const ECHO: Duration = Duration::from_millis(300);
@@ -44,13 +46,24 @@ pub type Note = (String, Value);
 enum Prompt {
     /// `postern-admin`, which asks an operator.
     Operator(Child),
+    /// The person's pager, with what a question is about.
+    Pager(JoinHandle<Option<String>>, Question),
     /// The task's own question to its person.
     Person(OpenQuestion),
+}
+
+impl Prompt {
+    /// Another program has the terminal: nothing is shown beside it, and an interrupt is its own.
+    fn is_program(&self) -> bool {
+        matches!(self, Self::Operator(_) | Self::Pager(..))
+    }
 }
 
 /// How that ended.
 enum PromptEnd {
     Operator(std::io::Result<ExitStatus>),
+    /// The text that no pager showed.
+    Pager(Option<String>),
     Person(Value),
 }
 
@@ -114,9 +127,8 @@ impl<'a, 'b> View<'a, 'b> {
             {
                 asking = self.show(&note);
             }
-            if !matches!(asking, Some(Prompt::Operator(_)))
-                && let Some(ended) = ended.take()
-            {
+            let is_program = asking.as_ref().is_some_and(Prompt::is_program);
+            if !is_program && let Some(ended) = ended.take() {
                 self.meter.clear();
                 return ended;
             }
@@ -126,10 +138,15 @@ impl<'a, 'b> View<'a, 'b> {
                         asked = Some(Instant::now());
                         self.asked(status);
                     }
+                    (PromptEnd::Pager(unshown), Some(Prompt::Pager(_, question))) => {
+                        asked = Some(Instant::now());
+                        self.session.console.say_shown(&unshown.unwrap_or_default());
+                        asking = self.put(&question);
+                    }
                     (PromptEnd::Person(answer), Some(Prompt::Person(put))) => self.answer(&put.question, answer),
-                    (PromptEnd::Person(_), _) => {}
+                    (PromptEnd::Person(_) | PromptEnd::Pager(_), _) => {}
                 },
-                Some(note) = notes.recv(), if !matches!(asking, Some(Prompt::Operator(_))) => {
+                Some(note) = notes.recv(), if !is_program => {
                     if matches!(asking, Some(Prompt::Person(_))) && note.0 == "answered" {
                         self.session.console.say_lines("\nanswered elsewhere\n");
                     }
@@ -141,11 +158,14 @@ impl<'a, 'b> View<'a, 'b> {
                 }
                 leave = signals.next() => {
                     let is_for_it = leave == EndSignal::Interrupt
-                        && (matches!(asking, Some(Prompt::Operator(_))) || asked.is_some_and(|at| at.elapsed() < ECHO));
+                        && (is_program || asked.is_some_and(|at| at.elapsed() < ECHO));
+                    if is_for_it {
+                        continue;
+                    }
                     // At the task's own question an interrupt is a no, and ends the task as it does elsewhere.
-                    asking = asking.filter(|asking| matches!(asking, Prompt::Operator(_)));
+                    asking = asking.filter(Prompt::is_program);
                     let waiting_for = self.waiting.as_ref().map(|waiting| waiting.approval_id.as_str());
-                    if !is_for_it && let Some(end) = leaving(leave, waiting_for) {
+                    if let Some(end) = leaving(leave, waiting_for) {
                         self.meter.clear();
                         return end;
                     }
@@ -182,7 +202,12 @@ impl<'a, 'b> View<'a, 'b> {
                 return None;
             }
             // The task's end tells of all of it.
-            "usage" => return None,
+            "usage" | "asks" => {
+                if let (true, Some(tokens)) = (self.session.global.verbose, tokens(data)) {
+                    self.meter.line(&tokens, self.session.console);
+                }
+                return None;
+            }
             _ => {}
         }
         if name == "waits" {
@@ -210,6 +235,10 @@ impl<'a, 'b> View<'a, 'b> {
 
     /// A model's words as they come: the last of them, while it thinks. Calls that are written as text are none.
     fn says(&mut self, data: &Value) {
+        if let Some(retry) = data.get("retry") {
+            self.meter.line(&retried(retry), self.session.console);
+            return;
+        }
         match data["text"].as_str() {
             Some(words) => self.said.push_str(words),
             None => self.said.clear(),
@@ -263,9 +292,17 @@ impl<'a, 'b> View<'a, 'b> {
         let question: Question = serde_json::from_value(data.clone()).ok()?;
         self.meter.clear();
         self.meter = Meter::new(self.session.console, self.session.is_silent());
-        let put = self.session.put(question.clone());
+        match self.session.show_question(&question) {
+            Some(pager) => Some(Prompt::Pager(pager, question)),
+            None => self.put(&question),
+        }
+    }
+
+    /// Asks a question that was shown; without a terminal the answer is no.
+    fn put(&mut self, question: &Question) -> Option<Prompt> {
+        let put = Session::put(question.clone());
         if put.is_none() {
-            self.answer(&question, question::no(&question));
+            self.answer(question, question::no(question));
         }
         put.map(Prompt::Person)
     }
@@ -352,6 +389,29 @@ impl<'a, 'b> View<'a, 'b> {
     }
 }
 
+/// Describes a failed try of a call to a model, and when the next one begins.
+fn retried(retry: &Value) -> String {
+    let seconds = Duration::from_millis(retry["wait_ms"].as_u64().unwrap_or_default()).as_secs_f64();
+    let error = retry["error"].as_str().unwrap_or_default();
+    format!(
+        "the model cannot be asked: {error}; attempt {}/{} in {seconds:.1} s",
+        retry["attempt"], retry["of"]
+    )
+}
+
+/// Describes the estimated tokens of a request, or the tokens used so far.
+fn tokens(data: &Value) -> Option<String> {
+    let Some(parts) = data.get("estimated_tokens") else {
+        return data.as_object().and_then(used).map(|used| format!("so far {used}"));
+    };
+    let of = |name: &str| parts[name].as_u64().unwrap_or_default();
+    let [total, instructions, tools] = ["total", "instructions", "tools"].map(of);
+    let conversation = of("conversation");
+    Some(format!(
+        "asks the model: about {total} tokens (instructions {instructions}, tools {tools}, conversation {conversation})"
+    ))
+}
+
 /// The first lines of a text, and how many there are besides.
 fn beginning(text: &str) -> String {
     let mut lines: Vec<String> = text.lines().take(BEGINNING).map(|line| format!("  {line}")).collect();
@@ -365,6 +425,7 @@ fn beginning(text: &str) -> String {
 async fn over(asking: &mut Option<Prompt>) -> PromptEnd {
     match asking {
         Some(Prompt::Operator(child)) => PromptEnd::Operator(child.wait().await),
+        Some(Prompt::Pager(pager, _)) => PromptEnd::Pager(pager.await.ok().flatten()),
         Some(Prompt::Person(put)) => PromptEnd::Person(put.answer().await),
         None => std::future::pending().await,
     }

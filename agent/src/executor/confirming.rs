@@ -16,7 +16,7 @@ use crate::protocol::request::Request;
 use crate::protocol::step::StepStatus;
 use crate::protocol::task::Task;
 use crate::protocol::tool::{FileTool, Tool};
-use crate::render;
+use crate::render::{self, risk};
 use crate::store::Confirmation;
 
 /// Accepted answers to such a question.
@@ -53,7 +53,7 @@ impl Runner<'_> {
         let mut details = render::found(&foreseen, None);
         details.extend(views.iter().map(FileView::text));
         let what = format!("the first change of this session: {} {}", request.verb(), request.target());
-        self.agreed(task, number, request, (Kind::FirstChange, what, details)).await
+        self.agreed(task, number, request, views, (Kind::FirstChange, what, details)).await
     }
 
     /// Asks the person; what came of it, if the answer is not yes.
@@ -62,8 +62,13 @@ impl Runner<'_> {
         task: &mut Task,
         number: usize,
         request: &Request,
+        views: &[FileView],
         (kind, what, details): (Kind, String, String),
     ) -> Option<Outcome> {
+        // Above the rest, which the model writes.
+        let mut lines = risk::of_request(request, views);
+        lines.push(details);
+        let details = lines.join("\n");
         let why = match self.ask_user(task, kind, what, details, CHOICES).await {
             UserAnswer::Yes | UserAnswer::Always => {
                 if let Some(confirmation) = &self.confirmation {
@@ -111,6 +116,7 @@ impl Runner<'_> {
                         task,
                         number,
                         &request,
+                        &[],
                         (Kind::Overwrite, what, String::from_utf8_lossy(content).into_owned()),
                     )
                     .await
@@ -153,7 +159,7 @@ impl Runner<'_> {
         } else {
             return None;
         };
-        self.overwrite(task, number, request, asked).await
+        self.overwrite(task, number, request, views, asked).await
     }
 
     async fn overwrite(
@@ -161,10 +167,11 @@ impl Runner<'_> {
         task: &mut Task,
         number: usize,
         request: &Request,
+        views: &[FileView],
         (kind, what, details): (Kind, String, String),
     ) -> Option<Outcome> {
         if self.order.interactive {
-            return self.agreed(task, number, request, (kind, what, details)).await;
+            return self.agreed(task, number, request, views, (kind, what, details)).await;
         }
         let instead = if kind == Kind::Overwrite {
             "read it first, so that nothing in it is lost unseen"

@@ -15,8 +15,8 @@ use crate::config::model_extra::Price;
 use crate::config::tables::Limits;
 use crate::inspect::{UNREAD, is_unread};
 use crate::llm::conversation::Usage;
-use crate::llm::endpoints::Chunk;
-use crate::llm::endpoints::Endpoint;
+use crate::llm::endpoints::{Chunk, Endpoint, NextTry};
+use crate::llm::estimate::Estimate;
 use crate::llm::tools::{Call, Checkpoint, TASK, TASK_WITHOUT_SHELL};
 use crate::protocol::args::Nothing;
 use crate::protocol::event::{Decision, Description, Event};
@@ -27,9 +27,10 @@ use crate::protocol::request::Request;
 use crate::protocol::step::StepStatus;
 use crate::protocol::task::{Task, TaskStatus};
 use crate::protocol::tool::Tool;
-use crate::redaction::Secrets;
+use crate::redaction::{Secrets, redact};
 use crate::render;
 use crate::shell_policy::Rules;
+use crate::store::Live;
 use serde_json::json;
 
 const SYSTEM: &str = "You administer one Debian host for a person by calling tools, one step after the other. \
@@ -210,7 +211,12 @@ impl ToolExecutor for Steps<'_, '_> {
                 live.say(&json!({ "text": words }));
             }
             Chunk::Again => live.say(&json!({ "again": true })),
+            Chunk::Retry(next) => say_retry(&live, next),
         }
+    }
+
+    fn asks(&mut self, estimate: Estimate) {
+        (self.runner.on)("asks", json!({ "estimated_tokens": estimate }), self.task);
     }
 
     fn used(&mut self, total: Usage) {
@@ -245,6 +251,13 @@ impl Runner<'_> {
     }
 }
 
+/// Sends listeners the failure of a try and the number of the next.
+pub(super) fn say_retry(live: &Live, next: NextTry<'_>) {
+    let NextTry { attempt, of, wait, why } = next;
+    let (error, wait_ms) = (redact::text(why).0, wait.as_millis());
+    live.say(&json!({ "retry": { "attempt": attempt, "of": of, "wait_ms": wait_ms, "error": error } }));
+}
+
 /// How a step went that changed nothing.
 pub(super) fn outcome_of(status: StepStatus) -> CallOutcome {
     match status {
@@ -265,7 +278,10 @@ pub(super) fn tool(call: &Call) -> Result<Tool, String> {
 fn finish(task: &mut Task, end: End, mode: Mode) {
     let failed = if task.changes.is_empty() { TaskStatus::Failed } else { TaskStatus::Partial };
     let (status, summary) = match end {
-        End::Finished { outcome, summary } => (of_finished(task, outcome), summary),
+        End::Finished { outcome, summary, look_at } => {
+            task.look_at = look_at;
+            (of_finished(task, outcome), summary)
+        }
         End::Unproven(words) => (failed, words),
         End::Failed(why) => (failed, why),
         End::OutOfBudget(why) => (TaskStatus::OutOfBudget, why),
@@ -290,13 +306,25 @@ fn finish(task: &mut Task, end: End, mode: Mode) {
 pub(super) async fn guard_answer(task: &mut Task, secrets: &Secrets) {
     let (summary, redacted) = secrets.text(&task.summary);
     // The commands in it are read, which takes as long as the model likes.
-    let whole = summary.clone();
-    let marking = move || Rules::builtin().map(|rules| answer::marked(&whole, rules));
-    let (summary, marked) = match tokio::task::spawn_blocking(marking).await {
-        Ok(Ok(marked)) => marked,
-        Ok(Err(_)) | Err(_) => (summary, 0),
+    let (mut look_at, mut redacted) = (Vec::new(), redacted);
+    for what in &task.look_at {
+        let (what, count) = secrets.text(what);
+        look_at.push(what);
+        redacted += count;
+    }
+    let whole = (summary.clone(), look_at.clone());
+    let marking = move || {
+        let rules = Rules::builtin()?;
+        let (summary, marked) = answer::marked(&whole.0, rules);
+        let look_at: Vec<_> = whole.1.iter().map(|what| answer::marked(what, rules)).collect();
+        let marked = marked + look_at.iter().map(|(_, marked)| marked).sum::<usize>();
+        Ok::<_, &'static str>((summary, look_at.into_iter().map(|(what, _)| what).collect(), marked))
     };
-    task.summary = summary;
+    let (summary, look_at, marked) = match tokio::task::spawn_blocking(marking).await {
+        Ok(Ok(marked)) => marked,
+        Ok(Err(_)) | Err(_) => (summary, look_at, 0),
+    };
+    (task.summary, task.look_at) = (summary, look_at);
     for (count, what) in
         [(redacted, "secrets were taken out of"), (marked, "calls or dangerous commands are marked in")]
     {

@@ -34,6 +34,8 @@ pub(super) fn of_failure(task: &Task, step: StepStatus) -> TaskStatus {
 pub(super) fn of_finished(task: &Task, said: FinishOutcome) -> TaskStatus {
     let recorded = of_record(task, said);
     let said = match said {
+        // Whatever the record says, a person looks at it.
+        FinishOutcome::NeedsPerson => return TaskStatus::NeedsPerson,
         FinishOutcome::Done | FinishOutcome::Answered => TaskStatus::Completed,
         FinishOutcome::NotDone if task.changes.is_empty() => TaskStatus::Failed,
         FinishOutcome::Partly | FinishOutcome::NotDone => TaskStatus::Partial,

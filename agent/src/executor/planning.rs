@@ -1,6 +1,6 @@
 //! Plans of the model's: asked for while it only looks, and again when one failed.
 
-use super::model::{outcome_of, tool};
+use super::model::{outcome_of, say_retry, tool};
 use super::model_result::{excerpt, model_result};
 use super::runner::Runner;
 use super::usage::add_usage;
@@ -8,6 +8,7 @@ use crate::agent_loop::dialogue::{Dialogue, End, ToolExecutor};
 use crate::agent_loop::tool_result::{CallOutcome, ToolResult};
 use crate::config::tables::Limits;
 use crate::llm::endpoints::{Chunk, Endpoint};
+use crate::llm::estimate::Estimate;
 use crate::llm::tools::{Call, PLANNING};
 use crate::plan;
 use crate::protocol::plan::{Check, Code, Expected, Plan, Step, Unfit};
@@ -247,8 +248,16 @@ impl ToolExecutor for Planning<'_, '_> {
         self.task.results.misformat(excerpt(reply));
     }
 
+    fn asks(&mut self, estimate: Estimate) {
+        (self.runner.on)("asks", json!({ "estimated_tokens": estimate }), self.task);
+    }
+
     fn stream_listener(&self) -> impl Fn(Chunk<'_>) + Send + Sync + 'static {
-        |_| {}
+        let live = self.runner.live.clone();
+        move |heard| match heard {
+            Chunk::Retry(next) => say_retry(&live, next),
+            Chunk::Words(_) | Chunk::Again => {}
+        }
     }
 
     fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static {

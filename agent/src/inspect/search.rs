@@ -7,6 +7,7 @@ use super::read_result::{HostPaths, ReadResult};
 use super::roots::opened;
 use crate::redaction::excerpt::{Line, Pem};
 use crate::redaction::redact;
+use flate2::read::MultiGzDecoder;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -19,6 +20,12 @@ const MATCHES: u32 = 50;
 const MATCHES_LIMIT: u32 = 500;
 /// The most bytes of one file: of a log its end, of other files the beginning.
 const FILE_LIMIT: u64 = 4 << 20;
+/// First bytes of a gzip file (RFC 1952).
+const GZIP: &[u8; 2] = b"\x1f\x8b";
+/// The most bytes that are read of it: a legal file may hold millions of empty parts.
+const PACKED_LIMIT: u64 = 16 << 20;
+/// Bytes that are unpacked at once.
+const PIECE: u64 = 2 << 20;
 /// The most bytes and files of one search.
 const TOTAL_LIMIT: u64 = 64 << 20;
 const FILES_LIMIT: u32 = 10_000;
@@ -42,7 +49,7 @@ pub fn files(
     Ok(search.found())
 }
 
-/// Finds a text in log files: the newest file first, of each the newest lines.
+/// Finds a text in log files, rotated and compressed ones too: the newest file first, of each the newest lines.
 pub fn logs(
     places: &HostPaths,
     text: &str,
@@ -169,19 +176,64 @@ impl<'s> Search<'s> {
         Ok(())
     }
 
-    fn read(&mut self, mut file: &File, name: &str, size: u64, end: End) -> std::io::Result<()> {
-        if end == End::Last && size > FILE_LIMIT {
-            file.seek(SeekFrom::Start(size - FILE_LIMIT))?;
+    /// Reads the bytes of a file to search; true if they are all of it.
+    fn text(&mut self, mut file: &File, size: u64, end: End) -> std::io::Result<(Vec<u8>, bool)> {
+        let mut magic = [0; GZIP.len()];
+        if end == End::Last && file.read_exact(&mut magic).is_ok() && magic == *GZIP {
+            file.rewind()?;
+            return self.unpacked(file);
         }
+        file.seek(SeekFrom::Start(if end == End::Last { size.saturating_sub(FILE_LIMIT) } else { 0 }))?;
         let mut bytes = Vec::new();
         file.take(FILE_LIMIT).read_to_end(&mut bytes)?;
-        self.files += 1;
         self.bytes += bytes.len() as u64;
+        Ok((bytes, size <= FILE_LIMIT))
+    }
+
+    /// Unpacks the end of a log that logrotate compressed. A small file can unpack to any size, so the unpacked bytes count.
+    fn unpacked(&mut self, file: &File) -> std::io::Result<(Vec<u8>, bool)> {
+        let mut unpacking = MultiGzDecoder::new(file.take(PACKED_LIMIT));
+        let (mut bytes, mut is_whole) = (Vec::new(), true);
+        let kept = usize::try_from(FILE_LIMIT).unwrap_or(usize::MAX);
+        loop {
+            let before = bytes.len();
+            let unpacked = (&mut unpacking).take(PIECE).read_to_end(&mut bytes);
+            let read = bytes.len() - before;
+            self.bytes += read as u64;
+            match unpacked {
+                Err(error) if bytes.is_empty() => return Err(error),
+                // Damaged or cut off: the text before it counts.
+                Err(_) => return Ok((bytes, false)),
+                Ok(_) => {}
+            }
+            if bytes.len() > kept {
+                is_whole = false;
+                let from = bytes.len() - kept;
+                // From the start of a line: the rest of a credential has not its shape.
+                let line = bytes
+                    .iter()
+                    .skip(from)
+                    .position(|byte| *byte == b'\n')
+                    .map_or(bytes.len(), |at| from + at + 1);
+                bytes.drain(..line);
+            }
+            if read == 0 {
+                return Ok((bytes, is_whole));
+            }
+            if self.bytes >= TOTAL_LIMIT || Instant::now() >= self.until {
+                return Ok((bytes, false));
+            }
+        }
+    }
+
+    fn read(&mut self, file: &File, name: &str, size: u64, end: End) -> std::io::Result<()> {
+        self.files += 1;
+        let (bytes, is_whole) = self.text(file, size, end)?;
         if bytes.contains(&0) {
             self.skip("binary");
             return Ok(());
         }
-        if size > FILE_LIMIT {
+        if !is_whole {
             self.skip("long_files_in_part");
         }
         let text = String::from_utf8_lossy(&bytes);
@@ -197,7 +249,7 @@ impl<'s> Search<'s> {
         if end == End::Last {
             hits.reverse();
         }
-        let is_part = end == End::Last && size > FILE_LIMIT;
+        let is_part = end == End::Last && !is_whole;
         for (number, line) in hits {
             if !self.goes_on() {
                 break;

@@ -62,6 +62,18 @@ pub enum StopReason {
     Refusal,
 }
 
+impl StopReason {
+    /// Returns the word in JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Length => "length",
+            Self::Refusal => "refusal",
+        }
+    }
+}
+
 /// Tokens, as the endpoint counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -5,6 +5,7 @@
 
 pub mod conversation;
 pub mod endpoints;
+pub mod estimate;
 pub mod repairs;
 pub mod reply_parser;
 pub mod text_calls;

@@ -62,7 +62,7 @@ pub async fn trial(endpoint: &Endpoint, limit: Duration) -> Result<Trial, Failur
         Chunk::Words(_) => {
             pieces.fetch_add(1, Ordering::Relaxed);
         }
-        Chunk::Again => pieces.store(0, Ordering::Relaxed),
+        Chunk::Again | Chunk::Retry(_) => pieces.store(0, Ordering::Relaxed),
     };
     let turns = [Turn::User(WORDS.to_owned())];
     let prompt = Prompt { system: SYSTEM, turns: &turns, tools: &[] };

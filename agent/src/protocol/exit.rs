@@ -23,6 +23,8 @@ pub enum Exit {
     Unreachable = 5,
     /// Partly done.
     Partly = 6,
+    /// A person has to look at it or decide.
+    NeedsPerson = 7,
 }
 
 impl From<Exit> for std::process::ExitCode {
@@ -43,6 +45,7 @@ impl Exit {
             Self::NotApproved => 4,
             Self::Unreachable => 5,
             Self::Partly => 6,
+            Self::NeedsPerson => 7,
         }
     }
 
@@ -92,6 +95,7 @@ impl Exit {
         match task.status {
             TaskStatus::Completed => Self::Done,
             TaskStatus::Partial => Self::Partly,
+            TaskStatus::NeedsPerson => Self::NeedsPerson,
             TaskStatus::Refused => match task.deciding_code().map(Self::of_code) {
                 Some(exit @ (Self::NotApproved | Self::Usage)) => exit,
                 Some(_) | None => Self::Refused,

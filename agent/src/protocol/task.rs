@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+/// The beginning of the warning of a task that the end of the agent interrupted.
+pub const INTERRUPTED: &str = "interrupted: ";
+
 /// A task's record, as the HTTP service shows it.
 #[expect(clippy::struct_field_names, reason = "the names of the HTTP interface")]
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -37,6 +40,9 @@ pub struct Task {
     pub question: Option<Question>,
     /// One line for people.
     pub summary: String,
+    /// Things for a person to look at; empty unless the status is `needs_person` or the model named some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub look_at: Vec<String>,
     /// One entry a step that was tried.
     #[schema(value_type = Vec<results::Entry>)]
     pub results: Results,
@@ -97,11 +103,13 @@ pub enum TaskStatus {
     Cancelled,
     /// A limit of the task is used up.
     OutOfBudget,
+    /// A person has to look at it or decide.
+    NeedsPerson,
 }
 
 impl TaskStatus {
     /// Every status.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Queued,
         Self::Running,
         Self::Waiting,
@@ -111,6 +119,7 @@ impl TaskStatus {
         Self::Refused,
         Self::Cancelled,
         Self::OutOfBudget,
+        Self::NeedsPerson,
     ];
 
     /// Whether nothing more will happen.
@@ -123,7 +132,8 @@ impl TaskStatus {
             | Self::Failed
             | Self::Refused
             | Self::Cancelled
-            | Self::OutOfBudget => true,
+            | Self::OutOfBudget
+            | Self::NeedsPerson => true,
         }
     }
 }
@@ -195,12 +205,19 @@ impl Task {
             also_waiting: Vec::new(),
             question: None,
             summary: String::new(),
+            look_at: Vec::new(),
             results: Results::default(),
             changes: Vec::new(),
             warnings: Vec::new(),
             plan: None,
             usage: Map::new(),
         }
+    }
+
+    /// Returns whether the end of the agent interrupted it, so that it can be resumed.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.warnings.iter().any(|warning| warning.starts_with(INTERRUPTED))
     }
 
     /// A task of which no more can be read than its id.

@@ -6,6 +6,7 @@ mod outcome;
 mod plan;
 mod refusal;
 pub(crate) mod report;
+pub(crate) mod risk;
 mod table;
 mod waiting;
 

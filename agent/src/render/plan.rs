@@ -1,6 +1,7 @@
 //! Plans as tables: packages by what becomes of them, units with what they draw along, files
 //! with their modes and owners.
 
+use super::risk;
 use super::table::Table;
 use crate::protocol::event::{Action, ChangeKind, FileStep, Plan, UnitStep};
 use crate::protocol::file_view::FileView;
@@ -122,6 +123,13 @@ fn files(steps: &[FileStep], views: &[FileView], width: Option<usize>, text: &mu
         table.row([would, &step.path, &lines, &bytes, &mode, &owner, undo]);
     }
     text.push_str(&table.render("", width));
+    for step in steps {
+        let view = views.iter().find(|view| view.path == step.path);
+        let warning = view.map_or_else(|| risk::of_file(&step.path, &[]), risk::of_view);
+        if let Some(warning) = warning {
+            let _ = writeln!(text, "{warning}");
+        }
+    }
 }
 
 fn changed(old: &str, new: &str) -> String {

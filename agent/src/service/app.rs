@@ -8,6 +8,7 @@ use crate::client::transport::Transport;
 use crate::config::tables::Limits;
 use crate::llm::endpoints::Endpoint;
 use crate::protocol::owner::Owner;
+use crate::redaction::Secrets;
 use crate::store::{Queue, Store};
 use axum::extract::connect_info::ConnectInfo;
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub struct App {
     pub model: Option<Arc<Model>>,
     /// Where messages of the webhook go.
     pub notices: Notices,
+    /// The secrets that no answer shows.
+    pub secrets: Arc<Secrets>,
 }
 
 /// A model's endpoint, and what a task with it may cost.

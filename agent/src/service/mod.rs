@@ -11,6 +11,7 @@ mod listen;
 mod metrics;
 mod metrics_route;
 mod plans;
+mod replies;
 mod requests;
 mod routes;
 mod tasks;
@@ -115,7 +116,7 @@ pub async fn serve_on(
         commands: Commands::new(host, &config, store.allowed()),
         limits: config.limits.clone(),
         local: ReadTools::new(&config, host),
-        secrets,
+        secrets: Arc::clone(&secrets),
         consents: Arc::default(),
         notices: notices.clone(),
         host: host.clone(),
@@ -128,7 +129,7 @@ pub async fn serve_on(
     let [requests, connections, bodies] =
         [REQUESTS, CONNECTIONS, BODIES].map(|(all, each)| Limit::new(all, each));
     let health = Health::new(wrong.or(rules).or(closed).or(unsent), llm);
-    let app = Arc::new(App { transport, store, queue, health, metrics, requests, model, notices });
+    let app = Arc::new(App { transport, store, queue, health, metrics, requests, model, notices, secrets });
     let routes = routes::router()
         .with_state(app)
         .layer(map_response(as_json))

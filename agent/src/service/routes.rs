@@ -2,7 +2,7 @@
 
 use super::app::{App, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT};
 use super::failure::fault;
-use super::{execute, health_route, metrics_route, requests, tasks};
+use super::{execute, health_route, metrics_route, replies, requests, tasks};
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
@@ -44,6 +44,7 @@ routes! {
     get "/tasks" tasks::list;
     get "/tasks/{id}" tasks::show;
     get "/tasks/{id}/events" tasks::events;
+    get "/tasks/{id}/replies" replies::replies;
     post "/tasks/{id}/cancel" tasks::cancel;
     post "/tasks/{id}/answer" tasks::answer;
     post "/tasks/{id}/resume" tasks::resume;

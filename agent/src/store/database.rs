@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl Database {
             Ok(connection) => (connection, None),
             Err(why) => {
                 let mut connection = Connection::open_in_memory().map_err(io::Error::other)?;
-                prepare(&mut connection).map_err(io::Error::other)?;
+                prepare(&mut connection, None).map_err(io::Error::other)?;
                 (connection, Some(why))
             }
         };
@@ -140,11 +140,12 @@ fn open(path: &Path, directory: &Path) -> Result<Connection, String> {
     let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path);
     file.and_then(|file| file.set_permissions(PermissionsExt::from_mode(0o600))).map_err(|e| cannot(&e))?;
     let mut connection = Connection::open(path).map_err(|e| cannot(&e))?;
-    prepare(&mut connection).map_err(|e| cannot(&e))?;
+    prepare(&mut connection, Some(path)).map_err(|e| cannot(&e))?;
     Ok(connection)
 }
 
-fn prepare(connection: &mut Connection) -> Result<(), String> {
+/// Makes an open database fit for use. One in memory has no path.
+fn prepare(connection: &mut Connection, path: Option<&Path>) -> Result<(), String> {
     let sql = |error: rusqlite::Error| error.to_string();
     connection.busy_timeout(Duration::from_secs(2)).map_err(sql)?;
     // Only an empty database takes the first; it lets what is deleted give its room back.
@@ -156,20 +157,21 @@ fn prepare(connection: &mut Connection) -> Result<(), String> {
     if damage != "ok" {
         return Err(format!("it is damaged ({damage}); move it away, and a new one is made"));
     }
-    migrate(connection)
+    migrate(connection, path)
 }
 
-/// Brings the database to the newest version, each step whole or not at all.
-fn migrate(connection: &mut Connection) -> Result<(), String> {
+/// Brings the database to the newest version, each step whole or not at all, after a copy of the old one was made.
+fn migrate(connection: &mut Connection, path: Option<&Path>) -> Result<(), String> {
     let sql = |error: rusqlite::Error| error.to_string();
     let version: i64 = connection.query_row("PRAGMA user_version", (), |row| row.get(0)).map_err(sql)?;
     let newest = MIGRATIONS.len();
-    let done = usize::try_from(version).ok().filter(|done| *done <= newest).ok_or_else(|| {
-        format!(
-            "it has version {version}, which a newer Postern has made; this one knows up to version {newest}: \
-             install the newer one again, or move the file away"
-        )
-    })?;
+    let done = usize::try_from(version)
+        .ok()
+        .filter(|done| *done <= newest)
+        .ok_or_else(|| is_newer(version, newest, path))?;
+    if let (1.., true, Some(path)) = (done, done < newest, path) {
+        back_up(connection, path, done)?;
+    }
     for (number, step) in MIGRATIONS.iter().enumerate().skip(done) {
         let transaction = connection.transaction().map_err(sql)?;
         transaction.execute_batch(step).map_err(sql)?;
@@ -177,4 +179,38 @@ fn migrate(connection: &mut Connection) -> Result<(), String> {
         transaction.commit().map_err(sql)?;
     }
     Ok(())
+}
+
+/// Says how to continue with a database that only a newer Postern can read.
+fn is_newer(version: i64, newest: usize, path: Option<&Path>) -> String {
+    let copy = path.map(|path| copy_path(path, newest)).filter(|copy| copy.exists());
+    let back = copy.map_or_else(String::new, |copy| {
+        format!(
+            ", or stop postern-agent, remove the file with its -wal and -shm, and move {} in its place",
+            copy.display()
+        )
+    });
+    format!(
+        "it has version {version}, which a newer Postern has made; this one knows up to version {newest}: \
+         install the newer one again{back}, or move the file away"
+    )
+}
+
+/// Keeps a copy of a database of this version beside it. An older Postern, installed again, can use it.
+fn back_up(connection: &Connection, path: &Path, version: usize) -> Result<(), String> {
+    let cannot = |error: &dyn std::fmt::Display| format!("cannot keep a copy of version {version}: {error}");
+    let (copy, unfinished) = (copy_path(path, version), path.with_extension("db.copy"));
+    match std::fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(cannot(&error)),
+        Ok(()) | Err(_) => {}
+    }
+    // SQLite writes into an empty file, and leaves its mode.
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished).map_err(|e| cannot(&e))?;
+    let name = unfinished.to_str().ok_or_else(|| cannot(&"its path is not UTF-8"))?;
+    connection.execute("VACUUM INTO ?", [name]).map_err(|e| cannot(&e))?;
+    std::fs::rename(&unfinished, copy).map_err(|e| cannot(&e))
+}
+
+fn copy_path(path: &Path, version: usize) -> PathBuf {
+    path.with_extension(format!("db.version-{version}"))
 }

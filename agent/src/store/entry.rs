@@ -4,9 +4,10 @@ use super::database::{Database, Wait};
 use super::live::Live;
 use crate::agent_loop::history::HistoryEntry;
 use crate::agent_loop::memory::{Earlier, Memory};
+use crate::llm::conversation::Reply;
 use crate::protocol::owner::Owner;
 use crate::protocol::question::{Person, UserAnswer};
-use crate::protocol::task::{Task, TaskOrder, TaskStatus};
+use crate::protocol::task::{INTERRUPTED, Task, TaskOrder, TaskStatus};
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -199,7 +200,7 @@ impl Entry {
         (task.waiting, task.question) = (None, None);
         task.also_waiting.clear();
         task.summary = format!("{why}; to go on: postern tasks resume {id}");
-        task.warnings.push(format!("interrupted: postern tasks resume {id}"));
+        task.warnings.push(format!("{INTERRUPTED}postern tasks resume {id}"));
         // Before the record, which says so: killed between the two, the next process marks the task again.
         let mark = "UPDATE tasks SET interrupted = 1 WHERE seq = ?";
         // Told of in the journal; the task then cannot be resumed, but its record stands.
@@ -221,7 +222,7 @@ impl Entry {
         let task = &mut kept.task;
         task.status = TaskStatus::Queued;
         task.summary.clear();
-        task.warnings.retain(|warning| !warning.starts_with("interrupted: "));
+        task.warnings.retain(|warning| !warning.starts_with(INTERRUPTED));
         let step = task.results.next_number();
         task.warnings.push(format!("the agent was stopped during step {step}; the task went on from there"));
         self.write(&mut kept);
@@ -248,6 +249,18 @@ impl Entry {
                 i64::try_from(results).unwrap_or(i64::MAX)
             ])
         });
+    }
+
+    /// Returns the model's replies as they came, the oldest first. They are kept of the newest finished tasks only.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn replies(&self) -> Result<Vec<Reply>, String> {
+        let reply = |said| match said {
+            HistoryEntry::Reply(reply) => Some(reply),
+            HistoryEntry::Result(_) | HistoryEntry::Compacted => None,
+        };
+        Ok(self.said()?.0.into_iter().filter_map(reply).collect())
     }
 
     /// The dialogue, and how many results it knows.

@@ -425,6 +425,9 @@ impl Place {
             out_is_terminal: streams.is_terminal,
             err_is_terminal: streams.is_terminal,
             color: false,
+            height: Some(1),
+            // No terminal: it is never started.
+            pager: Some(format!("touch {}", self.path("paged").display()).into()),
             width: streams.width,
             is_broken: false,
         };

@@ -40,6 +40,8 @@ async fn run_on(host: &Host, args: &[&str], input: &str) -> (Exit, String, Strin
         in_is_terminal: false,
         out_is_terminal: false,
         err_is_terminal: false,
+        height: None,
+        pager: None,
         width: None,
         color: false,
         is_broken: false,

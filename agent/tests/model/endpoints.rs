@@ -27,7 +27,7 @@ async fn ask(endpoint: &Endpoint, turns: &[Turn], tools: &[Tool]) -> (Result<Rep
     let heard = Mutex::new(String::new());
     let hear = |what: Chunk<'_>| match what {
         Chunk::Words(words) => heard.lock().unwrap().push_str(words),
-        Chunk::Again => heard.lock().unwrap().clear(),
+        Chunk::Again | Chunk::Retry(_) => heard.lock().unwrap().clear(),
     };
     let prompt = Prompt { system: "You administer a host.", turns, tools };
     let reply = endpoint.ask(&prompt, Instant::now() + Duration::from_secs(60), &hear).await;

@@ -163,6 +163,42 @@ async fn a_database_of_version_1_is_brought_up_with_what_it_holds() {
     assert_eq!(ran.json()["summary"], "done", "{ran:?}");
     let version: i64 = database(&place).query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap();
     assert_eq!(version, 4);
+    // What the older agent could read is kept beside it.
+    let copy = place.host.state.join("postern.db.version-1");
+    assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
+    let copy = rusqlite::Connection::open(copy).unwrap();
+    let (version, tasks): (i64, i64) = copy
+        .query_row("SELECT (SELECT user_version FROM pragma_user_version), count(*) FROM tasks", (), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .unwrap();
+    assert_eq!((version, tasks), (1, 1));
+    assert!(!place.host.state.join("postern.db.copy").exists());
+}
+
+#[tokio::test]
+async fn an_older_agent_names_the_copy_that_was_kept_before_the_upgrade() {
+    let place = Place::new();
+    database(&place).execute_batch("PRAGMA user_version = 5").unwrap();
+    let copy = place.host.state.join("postern.db.version-4");
+    std::fs::write(&copy, "").unwrap();
+    place.serve();
+    let health = http(&place, "GET", "/health", &Value::Null).await;
+    let agent = health["agent"].as_str().unwrap();
+    assert!(agent.contains("it has version 5") && agent.contains(copy.to_str().unwrap()), "{agent}");
+}
+
+#[tokio::test]
+async fn a_database_of_which_no_copy_can_be_kept_is_left_as_it_is() {
+    let place = Place::new();
+    database(&place).execute_batch(&format!("{FIRST}; PRAGMA user_version = 1")).unwrap();
+    // A directory in the place of the copy.
+    std::fs::create_dir_all(place.host.state.join("postern.db.copy/x")).unwrap();
+    place.serve();
+    let health = http(&place, "GET", "/health", &Value::Null).await;
+    assert!(health["agent"].as_str().unwrap().contains("cannot keep a copy of version 1"), "{health}");
+    let version: i64 = database(&place).query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap();
+    assert_eq!(version, 1);
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use postern_agent::protocol::tool::Tool;
 use postern_proto::v1::{self, Status};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -306,6 +307,43 @@ async fn logs_are_searched_from_their_newest_line() {
         found["matches"].as_array().unwrap().iter().map(|hit| hit["text"].as_str().unwrap()).collect();
     assert_eq!(texts, ["error four token=[REDACTED]", "error three", "error two", "error one"]);
     assert_eq!(found["redacted_count"], 1);
+}
+
+/// A file as gzip(1) makes it, `days` old.
+fn put_packed(place: &Place, path: &str, content: &[u8], days: u64) {
+    let mut packing = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packing.write_all(content).unwrap();
+    let path = put(place, path, packing.finish().unwrap());
+    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(days * 86_400);
+    fs::File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
+}
+
+#[tokio::test]
+async fn logs_are_searched_through_rotated_and_compressed_files() {
+    let place = Place::new();
+    put(&place, "var/log/app.log", "error now\n");
+    put_packed(&place, "var/log/app.log.2.gz", b"error two days ago\nfine\n", 2);
+    put_packed(&place, "var/log/app.log-20260101.gz", b"error dated password=hunter2hunter2\n", 30);
+    put_packed(&place, "var/log/wtmp.3.gz", b"error\0binary", 3);
+    put(&place, "var/log/damaged.gz", b"\x1f\x8b\x08 and no more of it: error");
+    let secret = put(&place, "etc/secret.gz", "error outside");
+    symlink(&secret, place.host.root.join("var/log/link.gz")).unwrap();
+    let found = one(&place, "search_logs", json!({ "text": "error" })).await;
+    let texts: Vec<_> =
+        found["matches"].as_array().unwrap().iter().map(|hit| hit["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["error now", "error two days ago", "error dated password=[REDACTED]"]);
+    assert_eq!(found["skipped"], json!({ "binary": 1, "symlinks": 1, "unreadable": 1 }), "{found}");
+}
+
+#[tokio::test]
+async fn a_compressed_log_that_unpacks_to_very_much_ends_the_search_by_its_limits() {
+    let place = Place::new();
+    let mut lines = [[b'x'; 1023].as_slice(), b"\n"].concat().repeat(80 << 10);
+    lines.extend_from_slice(b"needle at the end\n");
+    put_packed(&place, "var/log/large.gz", &lines, 1);
+    let found = one(&place, "search_logs", json!({ "text": "needle" })).await;
+    assert_eq!(found["skipped"]["long_files_in_part"], 1, "{found}");
+    assert_eq!(found["matches"], json!([]), "80 MiB are more than is unpacked");
 }
 
 #[tokio::test]

@@ -245,3 +245,38 @@ async fn finish_needs_an_outcome_and_is_told_which_there_are() {
     assert!(told(1).contains("missing field `outcome`"), "{}", told(1));
     assert!(told(2).contains("`done`, `partly`, `not_done`, `answered`"), "{}", told(2));
 }
+
+#[tokio::test]
+async fn task_that_needs_a_person_says_what_to_look_at_by_its_exit_code_its_record_and_on_the_terminal() {
+    let look_at =
+        json!(["/etc/fstab: two lines for /srv", "the journal of srv.mount, password=hunter2hunter2"]);
+    let needs = json!({ "outcome": "needs_person", "summary": "the disk has two names", "look_at": look_at });
+    for option in ["--json", "--dry-run"] {
+        let without = json!({ "outcome": "needs_person", "summary": "the disk has two names" });
+        let model = vec![service("status"), calls("finish", &without), calls("finish", &needs)];
+        let server = Server::start(model).await;
+        let place = Place::new();
+        configure(&place, &server);
+        let _helper = place
+            .helper(vec![done(), Play::Events(vec![unit(Status::Done, "srv.mount", "failed", "failed")])]);
+        place.serve();
+        let ran = place.run(&["run", "mount /srv", option]).await;
+        assert_eq!((ran.exit, ran.exit.number()), (Exit::NeedsPerson, 7), "{ran:?}");
+        let told = server.seen()[2].body["messages"].to_string();
+        assert!(told.contains("look_at is missing: say what the person is to look at"), "{told}");
+        if option == "--json" {
+            let task = ran.json();
+            assert_eq!(task["status"], "needs_person", "{task}");
+            let shown = ["/etc/fstab: two lines for /srv", "the journal of srv.mount, password=[REDACTED]"];
+            assert_eq!(task["look_at"], json!(shown), "{task}");
+            let shown = place.run(&["tasks", "show", task["id"].as_str().unwrap()]).await;
+            assert!(shown.out.contains("look at: /etc/fstab: two lines for /srv\n"), "{shown:?}");
+        } else {
+            assert!(
+                ran.err.contains("postern: needs a person: in a dry run: the disk has two names"),
+                "{ran:?}"
+            );
+            assert!(ran.err.contains("\nlook at: /etc/fstab: two lines for /srv\n"), "{ran:?}");
+        }
+    }
+}

@@ -4,6 +4,7 @@ use crate::common::{Place, Play, completed};
 use crate::looks::told;
 use crate::server::Server;
 use crate::tasks::{calls, configure};
+use postern_agent::llm::estimate::tokens;
 use postern_proto::v1::{self, Decision, Status};
 use serde_json::{Value, json};
 
@@ -111,35 +112,6 @@ async fn asked(configure_more: &str) -> Value {
     place.serve();
     place.run(&["run", "why is nginx slow?"]).await;
     server.seen()[0].body.clone()
-}
-
-/// How many tokens a text has, by a rule that errs upwards: as the common tokenizers do, words, numbers of three digits
-/// and runs of signs are counted each for itself, long words as several.
-fn tokens(text: &str) -> usize {
-    let kind = |c: char| match c {
-        c if c.is_alphabetic() => 0,
-        c if c.is_ascii_digit() => 1,
-        ' ' => 2,
-        c if c.is_whitespace() => 3,
-        _ => 4,
-    };
-    let (mut tokens, mut run, mut last) = (0, 0_usize, 2);
-    for c in text.chars().chain(['\n']) {
-        if kind(c) == last {
-            run += 1;
-            continue;
-        }
-        tokens += match last {
-            0 => run.div_ceil(8),
-            1 => run.div_ceil(3),
-            // A blank belongs to the word after it.
-            2 => 0,
-            3 => 1,
-            _ => run.div_ceil(4),
-        };
-        (run, last) = (1, kind(c));
-    }
-    tokens
 }
 
 #[tokio::test]

@@ -90,7 +90,7 @@ async fn a_call_waits_between_its_tries_and_ends_with_the_last_failure() {
         tries.set(tries.get() + 1);
         async { Err::<(), _>(asks(Duration::from_secs(10))) }
     };
-    let failure = persist(&retry(), begun + Duration::from_secs(3600), attempt).await.unwrap_err();
+    let failure = persist(&retry(), begun + Duration::from_secs(3600), &|_| {}, attempt).await.unwrap_err();
     assert_eq!((failure.kind, tries.get()), (Kind::Status(429), 7));
     assert_eq!(begun.elapsed(), Duration::from_secs(60));
 }
@@ -104,7 +104,7 @@ async fn a_failure_that_passes_costs_its_wait_and_no_more() {
         let failed = tries.get() < 3;
         async move { if failed { Err(asks(Duration::from_secs(5))) } else { Ok("done") } }
     };
-    assert_eq!(persist(&retry(), begun + Duration::from_secs(60), attempt).await, Ok("done"));
+    assert_eq!(persist(&retry(), begun + Duration::from_secs(60), &|_| {}, attempt).await, Ok("done"));
     assert_eq!((tries.get(), begun.elapsed()), (3, Duration::from_secs(10)));
 }
 
@@ -112,12 +112,12 @@ async fn a_failure_that_passes_costs_its_wait_and_no_more() {
 async fn no_try_begins_after_the_deadline_and_none_goes_on_past_it() {
     let begun = Instant::now();
     let attempt = || async { Err::<(), _>(asks(Duration::from_secs(20))) };
-    let failure = persist(&retry(), begun + Duration::from_secs(50), attempt).await.unwrap_err();
+    let failure = persist(&retry(), begun + Duration::from_secs(50), &|_| {}, attempt).await.unwrap_err();
     assert!(failure.message.ends_with("; there is no time for another try"), "{failure}");
     assert_eq!(begun.elapsed(), Duration::from_secs(40));
     let begun = Instant::now();
     let hangs = || std::future::pending::<Result<(), Failure>>();
-    let failure = persist(&retry(), begun + Duration::from_secs(50), hangs).await.unwrap_err();
+    let failure = persist(&retry(), begun + Duration::from_secs(50), &|_| {}, hangs).await.unwrap_err();
     assert_eq!((failure.kind, begun.elapsed()), (Kind::Timeout, Duration::from_secs(50)));
 }
 
@@ -125,6 +125,6 @@ async fn no_try_begins_after_the_deadline_and_none_goes_on_past_it() {
 async fn a_model_that_loads_for_ever_ends_by_the_deadline() {
     let begun = Instant::now();
     let attempt = || async { Err::<(), _>(fails(Kind::Loading)) };
-    assert!(persist(&retry(), begun + Duration::from_secs(300), attempt).await.is_err());
+    assert!(persist(&retry(), begun + Duration::from_secs(300), &|_| {}, attempt).await.is_err());
     assert_eq!(begun.elapsed(), Duration::from_secs(299));
 }

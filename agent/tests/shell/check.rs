@@ -35,6 +35,8 @@ fn check(rules: Option<&str>, args: &[&str]) -> (u8, String, String) {
         in_is_terminal: false,
         out_is_terminal: false,
         err_is_terminal: false,
+        height: None,
+        pager: None,
         width: None,
         color: false,
         is_broken: false,

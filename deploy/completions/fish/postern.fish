@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_postern_global_optspecs
-    string join \n dry-run json= q/quiet timeout= reason= request-id= direct h/help V/version
+    string join \n dry-run json= q/quiet v/verbose timeout= reason= request-id= direct h/help V/version
 end
 
 function __fish_postern_needs_command
@@ -31,6 +31,7 @@ complete -c postern -n "__fish_postern_needs_command" -l reason -d 'Why, for the
 complete -c postern -n "__fish_postern_needs_command" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_needs_command" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_needs_command" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_needs_command" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_needs_command" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_needs_command" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_needs_command" -s V -l version -d 'Print version'
@@ -64,6 +65,7 @@ complete -c postern -n "__fish_postern_using_subcommand run" -l request-id -d 'T
 complete -c postern -n "__fish_postern_using_subcommand run" -l continue -d 'Go on with what your last task left: what it did, what failed, what remained'
 complete -c postern -n "__fish_postern_using_subcommand run" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand run" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand run" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand run" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand run" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand plan" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -73,6 +75,7 @@ complete -c postern -n "__fish_postern_using_subcommand plan" -l reason -d 'Why,
 complete -c postern -n "__fish_postern_using_subcommand plan" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand plan" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand plan" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand plan" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand plan" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand plan" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -82,6 +85,7 @@ complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_se
 complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -f -a "list" -d 'All of them, the newest first'
@@ -96,6 +100,7 @@ complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from list" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from list" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from list" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from list" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from list" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -103,8 +108,10 @@ lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from show" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from show" -l reason -d 'Why, for the audit log' -r
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from show" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from show" -l replies -d 'The model\'s replies as they came, with known secrets taken out; those of the host\'s newest eight tasks are kept'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from show" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from show" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from show" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from show" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -114,6 +121,7 @@ complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -123,6 +131,7 @@ complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from cancel" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -132,6 +141,7 @@ complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from cancel" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from cancel" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from cancel" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from cancel" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from cancel" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from cancel" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -141,6 +151,7 @@ complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_
 complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -f -a "install" -d 'Install packages'
@@ -160,6 +171,7 @@ complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from install" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from install" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from install" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from install" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from install" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from install" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from remove" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -169,6 +181,7 @@ complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from remove" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from remove" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from remove" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from remove" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from remove" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from purge" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -178,6 +191,7 @@ complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from purge" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from purge" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from purge" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from purge" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from purge" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from purge" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from autoremove" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -187,6 +201,7 @@ complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from autoremove" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from autoremove" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from autoremove" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from autoremove" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from autoremove" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from autoremove" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from update" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -196,6 +211,7 @@ complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from update" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from update" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from update" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from update" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from update" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from update" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from upgrade" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -206,6 +222,7 @@ complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from upgrade" -l all -d 'All packages'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from upgrade" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from upgrade" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from upgrade" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from upgrade" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from upgrade" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from hold" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -215,6 +232,7 @@ complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from hold" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from hold" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from hold" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from hold" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from hold" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from hold" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from unhold" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -224,6 +242,7 @@ complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from unhold" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from unhold" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from unhold" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from unhold" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from unhold" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from unhold" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from repair" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -233,6 +252,7 @@ complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from repair" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from repair" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from repair" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from repair" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from repair" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from repair" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -242,6 +262,7 @@ complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from show" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from show" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from show" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from show" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from show" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand package; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -251,6 +272,7 @@ complete -c postern -n "__fish_postern_using_subcommand pkg; and not __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand pkg; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand pkg; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand pkg; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -f -a "install" -d 'Install packages'
@@ -270,6 +292,7 @@ complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_sub
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from install" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from install" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from install" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from install" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from install" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from install" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from remove" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -279,6 +302,7 @@ complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_sub
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from remove" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from remove" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from remove" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from remove" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from remove" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from purge" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -288,6 +312,7 @@ complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_sub
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from purge" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from purge" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from purge" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from purge" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from purge" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from purge" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from autoremove" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -297,6 +322,7 @@ complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_sub
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from autoremove" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from autoremove" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from autoremove" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from autoremove" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from autoremove" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from autoremove" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from update" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -306,6 +332,7 @@ complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_sub
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from update" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from update" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from update" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from update" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from update" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from update" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from upgrade" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -316,6 +343,7 @@ complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_sub
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from upgrade" -l all -d 'All packages'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from upgrade" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from upgrade" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from upgrade" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from upgrade" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from upgrade" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from hold" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -325,6 +353,7 @@ complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_sub
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from hold" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from hold" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from hold" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from hold" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from hold" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from hold" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from unhold" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -334,6 +363,7 @@ complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_sub
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from unhold" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from unhold" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from unhold" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from unhold" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from unhold" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from unhold" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from repair" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -343,6 +373,7 @@ complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_sub
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from repair" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from repair" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from repair" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from repair" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from repair" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from repair" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -352,6 +383,7 @@ complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_sub
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from show" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from show" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from show" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from show" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from show" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand pkg; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand service; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -361,6 +393,7 @@ complete -c postern -n "__fish_postern_using_subcommand service; and not __fish_
 complete -c postern -n "__fish_postern_using_subcommand service; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand service; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand service; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand service; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand service; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand service; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand service; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -f -a "status" -d 'Look at a unit'
@@ -383,6 +416,7 @@ complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from status" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from status" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from status" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from status" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from status" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from start" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -392,6 +426,7 @@ complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from start" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from start" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from start" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from start" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from start" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from start" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from stop" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -401,6 +436,7 @@ complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from stop" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from stop" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from stop" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from stop" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from stop" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from stop" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from restart" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -410,6 +446,7 @@ complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from restart" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from restart" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from restart" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from restart" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from restart" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from restart" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from reload" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -419,6 +456,7 @@ complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from reload" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from reload" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from reload" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from reload" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from reload" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from reload" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from try-restart" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -428,6 +466,7 @@ complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from try-restart" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from try-restart" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from try-restart" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from try-restart" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from try-restart" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from try-restart" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from reset-failed" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -437,6 +476,7 @@ complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from reset-failed" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from reset-failed" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from reset-failed" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from reset-failed" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from reset-failed" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from reset-failed" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from enable" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -447,6 +487,7 @@ complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from enable" -l now -d 'At once as well, not only at boot'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from enable" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from enable" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from enable" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from enable" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from enable" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from disable" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -457,6 +498,7 @@ complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from disable" -l now -d 'At once as well, not only at boot'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from disable" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from disable" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from disable" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from disable" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from disable" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from mask" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -467,6 +509,7 @@ complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from mask" -l now -d 'At once as well, not only at boot'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from mask" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from mask" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from mask" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from mask" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from mask" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from unmask" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -476,6 +519,7 @@ complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from unmask" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from unmask" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from unmask" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from unmask" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from unmask" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from unmask" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from daemon-reload" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -485,6 +529,7 @@ complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from daemon-reload" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from daemon-reload" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from daemon-reload" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from daemon-reload" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from daemon-reload" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand service; and __fish_seen_subcommand_from daemon-reload" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand unit; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -494,6 +539,7 @@ complete -c postern -n "__fish_postern_using_subcommand unit; and not __fish_see
 complete -c postern -n "__fish_postern_using_subcommand unit; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand unit; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand unit; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand unit; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand unit; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand unit; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand unit; and not __fish_seen_subcommand_from status start stop restart reload try-restart reset-failed enable disable mask unmask daemon-reload" -f -a "status" -d 'Look at a unit'
@@ -516,6 +562,7 @@ complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from status" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from status" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from status" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from status" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from status" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from start" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -525,6 +572,7 @@ complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from start" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from start" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from start" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from start" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from start" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from start" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from stop" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -534,6 +582,7 @@ complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from stop" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from stop" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from stop" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from stop" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from stop" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from stop" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from restart" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -543,6 +592,7 @@ complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from restart" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from restart" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from restart" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from restart" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from restart" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from restart" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from reload" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -552,6 +602,7 @@ complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from reload" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from reload" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from reload" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from reload" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from reload" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from reload" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from try-restart" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -561,6 +612,7 @@ complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from try-restart" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from try-restart" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from try-restart" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from try-restart" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from try-restart" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from try-restart" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from reset-failed" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -570,6 +622,7 @@ complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from reset-failed" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from reset-failed" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from reset-failed" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from reset-failed" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from reset-failed" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from reset-failed" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from enable" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -580,6 +633,7 @@ complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from enable" -l now -d 'At once as well, not only at boot'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from enable" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from enable" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from enable" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from enable" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from enable" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from disable" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -590,6 +644,7 @@ complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from disable" -l now -d 'At once as well, not only at boot'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from disable" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from disable" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from disable" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from disable" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from disable" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from mask" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -600,6 +655,7 @@ complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from mask" -l now -d 'At once as well, not only at boot'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from mask" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from mask" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from mask" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from mask" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from mask" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from unmask" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -609,6 +665,7 @@ complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from unmask" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from unmask" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from unmask" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from unmask" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from unmask" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from unmask" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from daemon-reload" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -618,6 +675,7 @@ complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from daemon-reload" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from daemon-reload" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from daemon-reload" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from daemon-reload" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from daemon-reload" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from daemon-reload" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand file; and not __fish_seen_subcommand_from read list write patch edit remove mkdir set-mode set-owner" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -627,6 +685,7 @@ complete -c postern -n "__fish_postern_using_subcommand file; and not __fish_see
 complete -c postern -n "__fish_postern_using_subcommand file; and not __fish_seen_subcommand_from read list write patch edit remove mkdir set-mode set-owner" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand file; and not __fish_seen_subcommand_from read list write patch edit remove mkdir set-mode set-owner" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand file; and not __fish_seen_subcommand_from read list write patch edit remove mkdir set-mode set-owner" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand file; and not __fish_seen_subcommand_from read list write patch edit remove mkdir set-mode set-owner" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand file; and not __fish_seen_subcommand_from read list write patch edit remove mkdir set-mode set-owner" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand file; and not __fish_seen_subcommand_from read list write patch edit remove mkdir set-mode set-owner" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand file; and not __fish_seen_subcommand_from read list write patch edit remove mkdir set-mode set-owner" -f -a "read" -d 'Print a file'
@@ -647,6 +706,7 @@ complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from read" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from read" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from read" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from read" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from read" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from read" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -656,6 +716,7 @@ complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from list" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from list" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from list" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from list" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from list" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from write" -l from -d 'Take the content from this file' -r -F
@@ -671,6 +732,7 @@ complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from write" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from write" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from write" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from write" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from write" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from write" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from patch" -l from -d 'Take the diff from this file' -r -F
@@ -683,6 +745,7 @@ complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from patch" -s i -l interactive -d 'Show each file\'s part and ask on the terminal whether it is sent'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from patch" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from patch" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from patch" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from patch" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from patch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from edit" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -692,6 +755,7 @@ complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from edit" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from edit" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from edit" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from edit" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from edit" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from edit" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from remove" -l expect -d 'Expected current content: a SHA-256 or "any"' -r
@@ -702,6 +766,7 @@ complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from remove" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from remove" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from remove" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from remove" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from remove" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from mkdir" -l mode -d 'Octal, such as 0644' -r
@@ -714,6 +779,7 @@ complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from mkdir" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from mkdir" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from mkdir" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from mkdir" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from mkdir" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from mkdir" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from set-mode" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -723,6 +789,7 @@ complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from set-mode" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from set-mode" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from set-mode" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from set-mode" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from set-mode" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from set-mode" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from set-owner" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -732,6 +799,7 @@ complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from set-owner" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from set-owner" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from set-owner" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from set-owner" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from set-owner" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand file; and __fish_seen_subcommand_from set-owner" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand command" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -741,6 +809,7 @@ complete -c postern -n "__fish_postern_using_subcommand command" -l reason -d 'W
 complete -c postern -n "__fish_postern_using_subcommand command" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand command" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand command" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand command" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand command" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand command" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand can" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -750,6 +819,7 @@ complete -c postern -n "__fish_postern_using_subcommand can" -l reason -d 'Why, 
 complete -c postern -n "__fish_postern_using_subcommand can" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand can" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand can" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand can" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand can" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand can" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand undo" -l task -d 'All changes of this task, the newest first; units that took them up are reloaded' -r
@@ -760,6 +830,7 @@ complete -c postern -n "__fish_postern_using_subcommand undo" -l reason -d 'Why,
 complete -c postern -n "__fish_postern_using_subcommand undo" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand undo" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand undo" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand undo" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand undo" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand undo" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand result" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -769,6 +840,7 @@ complete -c postern -n "__fish_postern_using_subcommand result" -l reason -d 'Wh
 complete -c postern -n "__fish_postern_using_subcommand result" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand result" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand result" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand result" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand result" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand result" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand health" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -778,6 +850,7 @@ complete -c postern -n "__fish_postern_using_subcommand health" -l reason -d 'Wh
 complete -c postern -n "__fish_postern_using_subcommand health" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand health" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand health" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand health" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand health" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand health" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand doctor" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -787,6 +860,7 @@ complete -c postern -n "__fish_postern_using_subcommand doctor" -l reason -d 'Wh
 complete -c postern -n "__fish_postern_using_subcommand doctor" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand doctor" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand doctor" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand doctor" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand doctor" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand config; and not __fish_seen_subcommand_from check show" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -796,6 +870,7 @@ complete -c postern -n "__fish_postern_using_subcommand config; and not __fish_s
 complete -c postern -n "__fish_postern_using_subcommand config; and not __fish_seen_subcommand_from check show" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand config; and not __fish_seen_subcommand_from check show" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand config; and not __fish_seen_subcommand_from check show" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand config; and not __fish_seen_subcommand_from check show" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand config; and not __fish_seen_subcommand_from check show" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand config; and not __fish_seen_subcommand_from check show" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand config; and not __fish_seen_subcommand_from check show" -f -a "check" -d 'Look for errors'
@@ -807,6 +882,7 @@ complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_
 complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from check" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from check" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from check" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from check" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from check" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -816,6 +892,7 @@ complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_
 complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from show" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from show" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from show" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from show" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from show" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -825,6 +902,7 @@ complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_se
 complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -f -a "read" -d 'Parse a model\'s reply from stdin, and print its call or the error\'s code'
@@ -837,6 +915,7 @@ complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l provider -d 'The kind of endpoint' -r -f -a "offline\t'No model: plain imperative orders'
@@ -853,6 +932,7 @@ complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -862,6 +942,7 @@ complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_se
 complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -f -a "check" -d 'Say what would be done with a command, run nothing: exit 0 SAFE, 4 CONFIRM, 3 BLOCK'
@@ -875,6 +956,7 @@ complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -l rules -d 'Rules in place of /etc/postern/shell-rules.yaml' -r -F
@@ -885,6 +967,7 @@ complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -894,6 +977,7 @@ complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -l wait -d 'A call without an outcome after this time answers "waiting", with an id to ask again' -r
@@ -905,6 +989,7 @@ complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -f -a "install" -d 'Add the server to an agent\'s own configuration; the old file is kept'
@@ -918,6 +1003,7 @@ complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_sub
 complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -l uninstall -d 'Remove the server from there'
 complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c postern -n "__fish_postern_using_subcommand exec" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -927,6 +1013,7 @@ complete -c postern -n "__fish_postern_using_subcommand exec" -l reason -d 'Why,
 complete -c postern -n "__fish_postern_using_subcommand exec" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand exec" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand exec" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand exec" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand exec" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand exec" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand serve" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -936,6 +1023,7 @@ complete -c postern -n "__fish_postern_using_subcommand serve" -l reason -d 'Why
 complete -c postern -n "__fish_postern_using_subcommand serve" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand serve" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand serve" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand serve" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand serve" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand serve" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand tell-operators" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -945,5 +1033,6 @@ complete -c postern -n "__fish_postern_using_subcommand tell-operators" -l reaso
 complete -c postern -n "__fish_postern_using_subcommand tell-operators" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
 complete -c postern -n "__fish_postern_using_subcommand tell-operators" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand tell-operators" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand tell-operators" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand tell-operators" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand tell-operators" -s h -l help -d 'Print help'

@@ -3,6 +3,7 @@
 
 mod circles;
 mod documents;
+mod features;
 mod linked;
 mod purity;
 mod rooms;

@@ -12,7 +12,7 @@ mod scripted;
 mod wire;
 
 pub use abilities::{Abilities, Format, ToolCalls};
-pub use chunk::Chunk;
+pub use chunk::{Chunk, NextTry};
 
 pub use http::{client, retry_after};
 
@@ -188,7 +188,8 @@ impl Endpoint {
         loop {
             let abilities = self.abilities();
             let attempt = || self.attempt(prompt, abilities, listener);
-            match retry::persist(&self.retry, deadline, attempt).await? {
+            let on_retry = |next: NextTry<'_>| listener(Chunk::Retry(next));
+            match retry::persist(&self.retry, deadline, &on_retry, attempt).await? {
                 Tried::Answered(reply) => {
                     if !prompt.tools.is_empty() && abilities.tools == ToolCalls::Untried {
                         self.learn(Abilities { tools: ToolCalls::Taken, ..abilities });

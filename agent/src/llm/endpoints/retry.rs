@@ -1,5 +1,6 @@
 //! Retries a call that failed for the moment.
 
+use super::chunk::NextTry;
 use super::failure::{Failure, Kind};
 use crate::config::tables::Retry;
 use std::time::Duration;
@@ -20,6 +21,11 @@ impl Schedule {
     #[must_use]
     pub fn new(retry: &Retry) -> Self {
         Self { retry: retry.clone(), failures: 0 }
+    }
+
+    /// Returns the number of the try that follows the failures so far.
+    fn next_attempt(&self) -> u32 {
+        self.failures.saturating_add(1)
     }
 
     /// Returns the wait after a failure; `None` if there is no further try. `jitter` is from 0 to 1.
@@ -50,12 +56,14 @@ impl Schedule {
 }
 
 /// Tries until it is done, until trying again cannot help, or until the next try would begin after `deadline`.
+/// `on_retry` gets each try after the first before its wait.
 ///
 /// # Errors
 /// The last failure.
 pub async fn persist<T, F: Future<Output = Result<T, Failure>>>(
     retry: &Retry,
     deadline: Instant,
+    on_retry: &(dyn Fn(NextTry<'_>) + Send + Sync),
     mut attempt: impl FnMut() -> F,
 ) -> Result<T, Failure> {
     let mut schedule = Schedule::new(retry);
@@ -72,7 +80,16 @@ pub async fn persist<T, F: Future<Output = Result<T, Failure>>>(
                 ..failure
             });
         }
-        tracing::info!(event = "model_retry", wait_ms = wait.as_millis(), "{failure}");
+        let (number, of) = (schedule.next_attempt(), retry.max_attempts.saturating_add(1));
+        let wait_ms = wait.as_millis();
+        tracing::info!(
+            event = "model_retry",
+            attempt = number,
+            of,
+            wait_ms,
+            "attempt {number}/{of} follows: {failure}"
+        );
+        on_retry(NextTry { attempt: number, of, wait, why: &failure.message });
         sleep(wait).await;
     }
 }

@@ -24,6 +24,7 @@ macro_rules! arguments {
 arguments! {
     Shell {
         /// The command line.
+        #[schemars(description = "-")]
         cmd: Text,
     }
     Service {
@@ -47,6 +48,7 @@ arguments! {
         /// The unit.
         name: Text,
         /// The most lines.
+        #[schemars(description = "-")]
         #[serde(default = "lines")]
         lines: NonZeroU32,
     }
@@ -73,6 +75,7 @@ arguments! {
         /// What to find, literally.
         text: Text,
         /// The most matches.
+        #[schemars(description = "-")]
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         #[schemars(with = "NonZeroU32")]
         max_matches: Option<NonZeroU32>,
@@ -81,6 +84,7 @@ arguments! {
         /// What to find, literally.
         text: Text,
         /// The most matches.
+        #[schemars(description = "-")]
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         #[schemars(with = "NonZeroU32")]
         max_matches: Option<NonZeroU32>,
@@ -113,14 +117,20 @@ arguments! {
     }
     AskPerson {
         /// One question.
+        #[schemars(description = "-")]
         question: Text,
     }
     Finish {
         /// How it ended.
+        #[schemars(description = "-")]
         #[serde(deserialize_with = "word")]
         outcome: FinishOutcome,
         /// What was done, what was not, and why.
         summary: Text,
+        /// For a person.
+        #[schemars(description = "-")]
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        look_at: Vec<Text>,
         /// Looks that show it; made first.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         verify: Vec<Expected>,
@@ -210,6 +220,8 @@ pub enum FinishOutcome {
     NotDone,
     /// It was a question, and the summary answers it.
     Answered,
+    /// A person has to look at it or decide.
+    NeedsPerson,
 }
 
 /// Text that says something: not blank, and without the zero byte, which ends a name for the kernel.
@@ -263,5 +275,11 @@ impl Finish {
     #[must_use]
     pub fn summary(&self) -> &str {
         self.summary.as_str()
+    }
+
+    /// Things for a person to look at.
+    #[must_use]
+    pub fn look_at(&self) -> Vec<String> {
+        self.look_at.iter().map(|what| what.as_str().to_owned()).collect()
     }
 }

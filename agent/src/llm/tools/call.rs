@@ -22,11 +22,11 @@ pub enum Call {
     WriteFile(WriteFile),
     /// Read a file, or a part of it.
     ReadFile(ReadFile),
-    /// Do something with Debian packages, or look at them.
+    /// Change or look at Debian packages.
     Package(Package),
     /// Read the end of a unit's journal.
     UnitJournal(UnitJournal),
-    /// Let systemd read its unit files again, after they changed.
+    /// Let systemd read changed unit files.
     UnitsReload(UnitsReload),
     /// Do with a file or directory what the other tools cannot.
     File(File),
@@ -34,7 +34,7 @@ pub enum Call {
     ApplyPatch(ApplyPatch),
     /// Find a text in the files below a directory.
     SearchFiles(SearchFiles),
-    /// Find a text in the files below /var/log, newest lines first.
+    /// Find a text in /var/log, rotated logs too, newest first.
     SearchLogs(SearchLogs),
     /// Look at release, kernel, memory, load, time since boot.
     GetSystemInfo(GetSystemInfo),

@@ -217,6 +217,10 @@ fn shorten(schema: &mut Value) {
                     members.remove(key);
                 }
             }
+            // Its name says it.
+            if members.get("description").is_some_and(|text| text == "-") {
+                members.remove("description");
+            }
             if let Some(words) = members.get("oneOf").and_then(words) {
                 members.remove("oneOf");
                 members.insert("type".to_owned(), "string".into());

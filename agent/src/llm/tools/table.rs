@@ -47,11 +47,11 @@ tools! {
     WriteFile = "write_file", Time::Rule, OUTPUT, Redaction::Whole;
     /// Read a file, or a part of it.
     ReadFile = "read_file", Time::Rule, OUTPUT, Redaction::Excerpt;
-    /// Do something with Debian packages, or look at them.
+    /// Change or look at Debian packages.
     Package = "package", Time::Rule, OUTPUT, Redaction::Whole;
     /// Read the end of a unit's journal.
     UnitJournal = "unit_journal", Time::Rule, OUTPUT, Redaction::Excerpt;
-    /// Let systemd read its unit files again, after they changed.
+    /// Let systemd read changed unit files.
     UnitsReload = "units_reload", Time::Rule, OUTPUT, Redaction::Whole;
     /// Do with a file or directory what the other tools cannot.
     File = "file", Time::Rule, OUTPUT, Redaction::Whole;
@@ -59,7 +59,7 @@ tools! {
     ApplyPatch = "apply_patch", Time::Rule, OUTPUT, Redaction::Whole;
     /// Find a text in the files below a directory.
     SearchFiles = "search_files", TIME, OUTPUT, Redaction::Whole;
-    /// Find a text in the files below /var/log, newest lines first.
+    /// Find a text in /var/log, rotated logs too, newest first.
     SearchLogs = "search_logs", TIME, OUTPUT, Redaction::Whole;
     /// Look at release, kernel, memory, load, time since boot.
     GetSystemInfo = "get_system_info", TIME, OUTPUT, Redaction::Whole;

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Mapping
 
 #: Statuses after which nothing more happens to a task.
-FINAL = frozenset({"completed", "partial", "failed", "refused", "cancelled", "out_of_budget"})
+FINAL = frozenset({"completed", "partial", "failed", "refused", "cancelled", "out_of_budget", "needs_person"})
 
 Json = Mapping[str, Any]
 

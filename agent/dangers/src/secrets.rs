@@ -1,7 +1,7 @@
 //! Files whose content is a password, a key, or as good as one.
 
-use super::row::{Row, row};
-use crate::finding::Class::{Combined, Trust};
+use crate::class::Class::{Combined, Trust};
+use crate::row::{Row, row};
 
 /// Every place that is not to be read without a reason.
 pub const SECRETS: &[Row] = &[

@@ -1,9 +1,9 @@
 //! The package managers' own files.
 
-use super::row::{Row, row};
-use crate::finding::Class::{Code, Combined, Trust};
+use crate::class::Class::{Code, Combined, Trust};
+use crate::row::{Row, row};
 
-pub(super) const ROWS: &[Row] = &[
+pub(crate) const ROWS: &[Row] = &[
     row(
         "apt-config",
         Code,

@@ -1,9 +1,9 @@
 //! systemd: what PID 1 and its tools read.
 
-use super::row::{Row, row};
-use crate::finding::Class::{Code, Combined, Defence, Trust};
+use crate::class::Class::{Code, Combined, Defence, Trust};
+use crate::row::{Row, row};
 
-pub(super) const ROWS: &[Row] = &[
+pub(crate) const ROWS: &[Row] = &[
     row(
         "systemd-unit-files",
         Code,

@@ -1,9 +1,9 @@
 //! Accounts, keys and authorisation.
 
-use super::row::{Row, row};
-use crate::finding::Class::{Code, Combined, Trust};
+use crate::class::Class::{Code, Combined, Trust};
+use crate::row::{Row, row};
 
-pub(super) const ROWS: &[Row] = &[
+pub(crate) const ROWS: &[Row] = &[
     row(
         "accounts",
         Trust,

@@ -1,6 +1,6 @@
 //! The shape of a row of the table.
 
-use crate::finding::Class;
+use crate::class::Class;
 
 /// One finding about places, with all the places that it is about.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct Row {
 }
 
 /// A row that is about every line of its files.
-pub(super) const fn row(
+pub(crate) const fn row(
     id: &'static str,
     class: Class,
     how: &'static str,

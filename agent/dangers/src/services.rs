@@ -1,9 +1,9 @@
 //! Configuration of services in which a directive is code that root runs.
 
-use super::row::{Row, row};
-use crate::finding::Class::{Code, Combined};
+use crate::class::Class::{Code, Combined};
+use crate::row::{Row, row};
 
-pub(super) const ROWS: &[Row] = &[
+pub(crate) const ROWS: &[Row] = &[
     Row {
         id: "nginx-load-module",
         class: Combined,

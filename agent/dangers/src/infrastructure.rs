@@ -1,9 +1,9 @@
 //! Networks, containers, backups and protection.
 
-use super::row::{Row, row};
-use crate::finding::Class::{Code, Defence, Trust};
+use crate::class::Class::{Code, Defence, Trust};
+use crate::row::{Row, row};
 
-pub(super) const ROWS: &[Row] = &[
+pub(crate) const ROWS: &[Row] = &[
     row(
         "network-scripts",
         Code,
