@@ -1,5 +1,5 @@
 //! A table of command lines: each runs with real sudo on one machine and through the shims on another, and both print
-//! the same, end the same and leave the same behind. The table is in `tests/scenarios/sudo`.
+//! the same, complain alike, end the same and leave the same behind. The table is in `tests/scenarios/sudo`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -56,6 +56,8 @@ enum Compare {
 #[serde(rename_all = "snake_case")]
 enum Aspect {
     Stdout,
+    /// Whether there is any.
+    Stderr,
     State,
     Owner,
 }
@@ -226,6 +228,14 @@ fn differences(row: &Row, real: &Outcome, shim: &Outcome) -> Vec<String> {
             Compare::Nothing => String::new(),
         };
         differ("stdout", told(real), told(shim));
+    }
+    // Wording is each program's own; that there is something to say is not. apt and its like talk there as well.
+    let is_compared = matches!(row.compare, Compare::Exact | Compare::Undated);
+    if is_compared && !row.except.contains(&Aspect::Stderr) {
+        // The machines have no name service, which real sudo notices.
+        let is_told = |line: &str| !line.starts_with("sudo: unable to resolve host ");
+        let is_said = |outcome: &Outcome| outcome.stderr.lines().any(is_told).to_string();
+        differ("stderr has words", is_said(real), is_said(shim));
     }
     differ("exit", real.exit.to_string(), shim.exit.to_string());
     if !row.except.contains(&Aspect::State) {

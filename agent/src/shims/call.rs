@@ -93,6 +93,8 @@ pub struct Step {
     pub is_quiet: bool,
     /// A file of the tool's own that is gone once the step is done: what `mv` moved.
     pub moved: Option<String>,
+    /// The mode that the new one was computed from, where the call names changes and not a mode.
+    pub old_mode: Option<String>,
 }
 
 /// Why there is no request: what to say.
@@ -153,5 +155,6 @@ pub fn step(request: Request, family: ProgramFamily) -> Step {
         look: None,
         is_quiet: false,
         moved: None,
+        old_mode: None,
     }
 }

@@ -9,7 +9,8 @@ use crate::client::operators;
 use crate::client::pending_request::{Outcome, PendingRequest, left, new_id, reason};
 use crate::client::transport::Transport;
 use crate::config::host::Host;
-use crate::protocol::event::{Event, Status};
+use crate::protocol::args::Permissions;
+use crate::protocol::event::{Decision, Event, Status};
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
 use crate::render;
@@ -37,17 +38,36 @@ impl Client {
 
     /// Asks for one step.
     pub fn step(&self, step: &Step) -> Result<ShimReply, String> {
+        if let (Some(old), Request::FileSetMode(new)) = (&step.old_mode, &step.request)
+            && self.must_be_approved(&step.request)?
+        {
+            let Permissions { path, mode } = new;
+            let why = format!(
+                "{path} has mode {old} now, which may change before a person approves: give the new one in octal, {mode}"
+            );
+            return Ok(ShimReply::no("precondition_failed", why));
+        }
         Ok(reply(&step.request, &self.ask(step.request.clone())?))
+    }
+
+    /// Whether a person must approve a request. Nobody is asked yet.
+    fn must_be_approved(&self, request: &Request) -> Result<bool, String> {
+        let outcome = self.send(request.clone(), Mode::Check)?;
+        Ok(matches!(&outcome.end, Event::Completed(done) if done.decision == Decision::Ask))
     }
 
     /// Asks, and waits for whoever must approve it. An interrupt ends the waiting, and this process.
     pub fn ask(&self, request: Request) -> Result<Outcome, String> {
+        self.send(request, Mode::Execute)
+    }
+
+    fn send(&self, request: Request, mode: Mode) -> Result<Outcome, String> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| format!("cannot start: {error}"))?;
         let ask = PendingRequest {
             request,
             id: new_id(),
-            mode: Mode::Execute,
+            mode,
             reason: self.reason.clone(),
             task: String::new(),
             claimed_uid: getuid().as_raw(),

@@ -36,6 +36,7 @@ pub use nowhere::{Foreseen, Nowhere};
 pub use output::output;
 pub use program::called;
 pub use real::DIRECTORY;
+pub use steps::take;
 pub(crate) use translate::looks;
 pub use translate::{PROGRAMS, Translation, translate};
 pub use unit_query::{State, UnitQuery};

@@ -53,9 +53,11 @@ pub fn chmod(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     };
     let set = paths.iter().map(|path| {
         let path = absolute(path, place)?;
-        let old = place.attributes(&path);
-        let mode = changed_mode(mode, old.as_ref().map(|old| old.mode.as_str()), place.is_directory(&path))?;
-        Ok(step(Request::FileSetMode(Permissions { path, mode }), ProgramFamily::Files))
+        let old = place.attributes(&path).map(|old| old.mode);
+        let new = changed_mode(mode, old.as_deref(), place.is_directory(&path))?;
+        let old_mode = old.filter(|_| !mode.starts_with(|first: char| first.is_ascii_digit()));
+        let request = Request::FileSetMode(Permissions { path, mode: new });
+        Ok(Step { old_mode, ..step(request, ProgramFamily::Files) })
     });
     set.collect()
 }

@@ -78,7 +78,8 @@ fn journal(words: &[String], caller: &Caller) -> Option<u8> {
     let (options, operands) =
         parse(words, "u: n: o: q e --unit= --lines= --output= --no-pager --quiet").ok()?;
     let unit = option(&options, &["u", "unit"]).filter(|_| operands.is_empty())?;
-    let lines = option(&options, &["n", "lines"]).map_or(Some(LINES), |lines| lines.parse().ok())?;
+    let number = option(&options, &["n", "lines"]);
+    let lines = number.map_or(Some(LINES), |lines| lines.parse().ok())?;
     let is_bare = match option(&options, &["o", "output"]) {
         None | Some("short") => false,
         Some("cat") => true,
@@ -100,8 +101,14 @@ fn journal(words: &[String], caller: &Caller) -> Option<u8> {
         shown.unwrap_or_else(|| line.to_owned())
     };
     let text = String::from_utf8_lossy(&outcome.content);
-    let text: String = text.lines().flat_map(|line| [show(line), "\n".to_owned()]).collect();
-    Some(u8::from(io::stdout().write_all(text.as_bytes()).is_err()))
+    let shown: String = text.lines().flat_map(|line| [show(line), "\n".to_owned()]).collect();
+    let exit = u8::from(io::stdout().write_all(shown.as_bytes()).is_err());
+    if outcome.truncated {
+        say("journalctl: the text was too long and is cut; ask for fewer lines: -n NUMBER", 0);
+    } else if number.is_none() && text.lines().count() >= usize::try_from(LINES).unwrap_or(usize::MAX) {
+        say(&format!("journalctl: these are the newest {LINES} lines; for more say how many: -n NUMBER"), 0);
+    }
+    Some(exit)
 }
 
 /// Time, program and message of a line as the helper tells it: `2026-11-23T02:44:01+00:00 systemd[1]: Started.`

@@ -2,8 +2,10 @@
 
 use super::call::{AfterFailure, Step};
 use super::wire::ShimReply;
+use crate::protocol::request::Request;
 use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// One line for people and models.
 pub fn say(line: &str, exit: u8) -> u8 {
@@ -54,9 +56,20 @@ fn one(step: &Step, ask: &mut Asking<'_>) -> u8 {
         return step.family.failure();
     }
     match &step.moved {
-        Some(moved) => {
-            fs::remove_file(moved).map_or_else(|error| say(&format!("{moved}: {error}"), 1), |()| 0)
-        }
+        Some(moved) => remove_moved(moved, &step.request),
         None => 0,
     }
+}
+
+/// Removes the source of an `mv` that was written to its destination. It may have changed meanwhile, since a person may
+/// have had to approve the request: then it stays.
+fn remove_moved(source: &str, request: &Request) -> u8 {
+    let is_as_written = || {
+        let Request::FileWrite(write) = request else { return false };
+        !Path::new(source).is_symlink() && fs::read(source).is_ok_and(|now| now == write.change.0.content)
+    };
+    if !is_as_written() {
+        return say(&format!("mv: {source} changed meanwhile: it was copied as it was before, and stays"), 1);
+    }
+    fs::remove_file(source).map_or_else(|error| say(&format!("mv: {source}: {error}"), 1), |()| 0)
 }

@@ -1,7 +1,11 @@
 //! Translation of `sudo` and the shimmed programs: the table `tests/data/shim.tsv`, and the requests' contents.
 
+use base64::Engine;
 use postern_agent::shell_policy::{Level, Rules};
-use postern_agent::shims::{AfterFailure, PROGRAMS, ProgramFamily, ShimHost, Translation, translate};
+use postern_agent::shims::wire::ShimReply;
+use postern_agent::shims::{
+    AfterFailure, Attributes, PROGRAMS, ProgramFamily, ShimHost, Translation, take, translate,
+};
 use std::collections::BTreeMap;
 
 const TABLE: &str = include_str!("../data/shim.tsv");
@@ -204,6 +208,34 @@ fn a_file_of_the_tools_own_that_was_moved_is_named() {
 }
 
 #[test]
+fn mv_leaves_a_source_that_changed_while_a_person_was_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("a.conf");
+    let step = || {
+        let step = steps("sudo mv a.conf /etc/nginx/conf.d/").remove(0);
+        postern_agent::shims::Step { moved: Some(source.to_str().unwrap().to_owned()), ..step }
+    };
+    let content = step().request.args()["change"]["content"].as_str().unwrap().to_owned();
+    let content = base64::engine::general_purpose::STANDARD.decode(content).unwrap();
+    std::fs::write(&source, &content).unwrap();
+    assert_eq!(take(vec![step()], &mut |_| Ok(ShimReply::default())), 0);
+    assert!(!source.exists());
+
+    std::fs::write(&source, &content).unwrap();
+    let mut changed = |_: &_| {
+        std::fs::write(&source, "newer").unwrap();
+        Ok(ShimReply::default())
+    };
+    assert_eq!(take(vec![step()], &mut changed), 1);
+    assert_eq!(std::fs::read(&source).unwrap(), b"newer");
+    std::fs::remove_file(&source).unwrap();
+    std::fs::write(directory.path().join("b"), &content).unwrap();
+    std::os::unix::fs::symlink(directory.path().join("b"), &source).unwrap();
+    assert_eq!(take(vec![step()], &mut |_| Ok(ShimReply::default())), 1);
+    assert!(source.is_symlink());
+}
+
+#[test]
 fn exit_codes_are_those_that_scripts_know() {
     for (family, code, exit) in [
         (ProgramFamily::Apt, "", 0),
@@ -247,6 +279,9 @@ impl ShimHost for Beside {
     fn reaches_systemd(&self) -> bool {
         true
     }
+    fn attributes(&self, _: &str) -> Option<Attributes> {
+        Some(Attributes { mode: "0644".to_owned(), ..Attributes::default() })
+    }
     fn sed(&self, arguments: &[String], text: &[u8]) -> Result<Vec<u8>, String> {
         self.0.sed(arguments, text)
     }
@@ -269,6 +304,16 @@ fn looking_at_units_needs_no_request_where_systemd_can_be_asked() {
     }
     assert_eq!(beside("sudo systemctl --no-pager restart nginx"), "unit.restart nginx.service");
     assert_eq!(beside("sudo service nginx restart"), "unit.restart nginx.service");
+}
+
+#[test]
+fn a_mode_in_letters_names_the_mode_that_it_was_computed_from() {
+    let old_mode = |command: &str| match translate(&split(command), &mut Beside(Made::new())) {
+        Translation::Steps(mut steps) => steps.remove(0).old_mode,
+        other => panic!("{command}: {other:?}"),
+    };
+    assert_eq!(old_mode("sudo chmod 0755 /etc/hosts"), None);
+    assert_eq!(old_mode("sudo chmod u+x /etc/hosts").as_deref(), Some("0644"));
 }
 
 #[test]

@@ -30,9 +30,10 @@ accept_risk = { "*" = "a test" }
 [[rule]]
 id = "coder-asks"
 client = "coder"
-verbs = ["file.write"]
+verbs = ["file.write", "file.set-mode"]
 directories = ["/srv/coder"]
 files = ["*.ask"]
+modes = ["0644", "0744"]
 decision = "ask"
 justification = "a person looks at the text"
 accept_risk = { "*" = "a test" }
@@ -68,6 +69,12 @@ pub fn session(host: &Installed) {
     for words in ["waiting for an operator until", "postern-admin approve ", "it still waits"] {
         assert!(done.stderr.contains(words), "{words}: {done}");
     }
+
+    // Until a person approves, the mode that the letters start from may be another.
+    let _ = host.shell("install -m 0644 /dev/null /srv/coder/c.ask").ok();
+    let done = exec("sudo chmod u+x /srv/coder/c.ask");
+    assert!(done.code == 1 && done.stderr.contains("give the new one in octal, 0744"), "{done}");
+    assert_eq!(host.shell("stat -c %a /srv/coder/c.ask").ok(), "644\n");
 
     // The same PATH for everybody: where real sudo could work, and for those who are no clients, it runs.
     let search = "PATH=/usr/lib/postern/shims:/usr/lib/postern/shims:$PATH sudo -n id -u";
