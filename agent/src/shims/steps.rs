@@ -66,7 +66,8 @@ fn one(step: &Step, ask: &mut Asking<'_>) -> u8 {
 fn remove_moved(source: &str, request: &Request) -> u8 {
     let is_as_written = || {
         let Request::FileWrite(write) = request else { return false };
-        !Path::new(source).is_symlink() && fs::read(source).is_ok_and(|now| now == write.change.0.content)
+        Path::new(source).symlink_metadata().is_ok_and(|file| file.is_file())
+            && fs::read(source).is_ok_and(|now| now == write.change.0.content)
     };
     if !is_as_written() {
         return say(&format!("mv: {source} changed meanwhile: it was copied as it was before, and stays"), 1);
