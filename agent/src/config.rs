@@ -3,6 +3,7 @@
 //! Strict: an unknown key is an error with its line, so that no limit is believed to hold that nobody reads.
 //! A variable `POSTERN_TABLE_KEY` of the environment stands over the file.
 
+pub mod clock;
 pub(crate) mod host;
 pub mod model_extra;
 pub mod secret;

@@ -50,7 +50,7 @@ echo '{"tool": "finish", "args": {"outcome": "answered", "summary": "nothing to 
 "#;
 
 /// Words of a page that are filled in, with the script (run as root) that prints the value.
-const PLACEHOLDERS: [(&str, &str); 4] = [
+const PLACEHOLDERS: [(&str, &str); 5] = [
     (
         "ID",
         r#"waiting() { postern-admin pending --json | grep -o '"approval_id":"[0-9a-f]*' | head -n 1 | cut -d'"' -f4; }
@@ -67,6 +67,10 @@ const PLACEHOLDERS: [(&str, &str); 4] = [
     (
         "REQUEST",
         r#"grep -o '"event":"end".*"request_id":"[0-9a-f-]*' /var/log/postern/audit.jsonl | tail -n 1 | sed 's/.*"//'"#,
+    ),
+    (
+        "SCHEDULE",
+        r#"runuser -u you -- postern schedule --json | grep -o '"id":"[0-9a-f-]*' | head -n 1 | cut -d'"' -f4"#,
     ),
     (
         "TASK",

@@ -47,6 +47,58 @@ fn starting_the_agent_changes_no_owner_of_roots_state(release: Release) {
         host.shell("systemctl restart postern-agent.service; systemctl is-active postern-agent.service").ok();
     assert_eq!(host.shell(roots).ok(), before);
     assert_eq!(host.shell("stat -c '%U %a' /var/lib/postern").ok(), "postern 700\n");
+    schedules_run_under_their_person_s_rights(&host);
+}
+
+/// A time, a failed unit, a time that passes while the agent is off, and a person who loses the group.
+const SCHEDULES: &str = r#"
+as() { runuser -u visitor -- postern "$@"; }
+at() { date -u -d "+$1 seconds" '+%F %T UTC'; }
+id() { grep -o '"id":"[0-9a-f-]*' | head -n 1 | cut -d'"' -f4; }
+shows() {
+    for _ in $(seq 100); do
+        if postern schedule show "$1" | grep -q "$2"; then return 0; fi
+        sleep 0.2
+    done
+    echo "no $2:"; postern schedule show "$1"; journalctl -q --no-pager -u postern-agent.service | tail -n 20
+    return 1
+}
+runs() { postern schedule show "$1" | grep -c '^  task '; }
+cd /var/tmp
+as plan --json 'is dbus running' > check.json
+printf '[Service]\nType=oneshot\nExecStart=/bin/false\n' > /run/systemd/system/broken.service
+systemctl daemon-reload
+
+failed=$(as run --json --on-failed broken --plan check.json | id)
+timed=$(as run --json --at "$(at 4)" --plan check.json | id)
+! systemctl start broken.service
+shows "$timed" ' completed: '
+shows "$failed" ' completed: '
+
+missed=$(as run --json --at "$(at 3)" --plan check.json | id)
+systemctl stop postern-agent.service
+sleep 4
+systemctl start postern-agent.service
+shows "$missed" ' completed: '
+systemctl restart postern-agent.service
+shows "$missed" ' ended at '
+[ "$(runs "$missed") $(runs "$timed") $(runs "$failed")" = '1 1 1' ]
+
+lost=$(as run --json --at "$(at 3)" --plan check.json | id)
+gpasswd -d visitor postern-users > /dev/null
+shows "$lost" ' refused: not run: visitor is no longer in the group postern-users'
+shows "$lost" ' paused at '
+gpasswd -a visitor postern-users > /dev/null
+as schedule resume "$failed" | grep ' active when broken.service has failed: '
+"#;
+
+fn schedules_run_under_their_person_s_rights(host: &Installed) {
+    let ran = host.shell(SCHEDULES);
+    assert_eq!(ran.code, 0, "{ran}");
+    let journal = host.journal("postern-agent.service");
+    for event in ["schedule_added", "schedule_begins", "schedule_ended", "schedule_refused"] {
+        assert!(journal.contains(event), "no {event} in {journal}");
+    }
 }
 
 fn a_killed_program_comes_back(release: Release) {

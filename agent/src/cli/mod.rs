@@ -19,6 +19,7 @@ mod plans;
 mod progress;
 mod question;
 mod reading;
+mod schedules;
 mod session;
 mod shell;
 mod subcommands;
@@ -41,6 +42,7 @@ use crate::protocol::args::Of;
 use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::protocol::request::Request;
+use crate::protocol::task::Work;
 use crate::protocol::trace::{self, Trace};
 use crate::shell_policy::Rules;
 use crate::{config, service};
@@ -51,7 +53,8 @@ use serde_json::json;
 use session::{Session, usage};
 use std::ffi::OsString;
 use std::io::Read;
-use tasks::Going;
+use subcommands::Schedules;
+use tasks::{Going, RunRequest};
 use verbs::File;
 
 /// The grammar, for manual pages and completions.
@@ -88,13 +91,15 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
 impl Session<'_> {
     async fn run(&mut self, command: Command) -> Exit {
         match command {
-            Command::Run { plan: Some(file), .. } => self.run_plan(&file).await,
-            Command::Run { task, go_on, plan: None } => {
+            Command::Run { plan: Some(file), when, .. } => self.run_plan(&file, &when).await,
+            Command::Run { task, go_on, plan: None, when } => {
                 let going = if go_on { Going::On } else { Going::Anew };
-                self.run_task(task.join(" "), going).await
+                let wanted = RunRequest { task: task.join(" "), steps: Vec::new(), work: Work::Task, going };
+                Box::pin(self.run_or_schedule(wanted, &when)).await
             }
             Command::Plan { task } => self.plan(task.join(" ")).await,
             Command::Tasks { command } => self.tasks(command.unwrap_or(Tasks::List)).await,
+            Command::Schedule { command } => self.schedules(command.unwrap_or(Schedules::List)).await,
             Command::Can { command } => self.can(command).await,
             Command::Health => self.health().await,
             Command::Doctor => self.doctor().await,
@@ -149,6 +154,7 @@ impl Session<'_> {
             | Command::Plan { .. }
             | Command::Undo { .. }
             | Command::Tasks { .. }
+            | Command::Schedule { .. }
             | Command::Can { .. }
             | Command::Health
             | Command::Doctor

@@ -1,6 +1,6 @@
 //! The command line's grammar.
 
-use super::subcommands::{Mcp, Model, Shell};
+use super::subcommands::{Mcp, Model, Schedules, Shell, When};
 use super::verbs::{File, Package, Service};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
@@ -80,7 +80,7 @@ pub enum Command {
     /// Run a task in plain words
     Run {
         /// Go on with what your last task left: what it did, what failed, what remained
-        #[arg(long = "continue")]
+        #[arg(long = "continue", conflicts_with_all = ["at", "every", "on_failed"])]
         go_on: bool,
         /// Such as "install nginx-light and make sure nginx is running"
         #[arg(required_unless_present = "plan")]
@@ -88,6 +88,8 @@ pub enum Command {
         /// Carry out this plan: a file as `postern plan --json` prints it; - reads standard input
         #[arg(long, value_name = "FILE", conflicts_with = "task")]
         plan: Option<PathBuf>,
+        #[command(flatten)]
+        when: When,
     },
     /// Show the plan that a task would come to, do nothing: the model's, or without one the offline planner's
     Plan {
@@ -99,6 +101,11 @@ pub enum Command {
     Tasks {
         #[command(subcommand)]
         command: Option<Tasks>,
+    },
+    /// Tasks of yours that begin by themselves: see `postern run --at`
+    Schedule {
+        #[command(subcommand)]
+        command: Option<Schedules>,
     },
     /// Packages
     #[command(visible_alias = "pkg", subcommand)]

@@ -1,6 +1,7 @@
 //! `plan TASK` and `run --plan FILE`.
 
 use super::session::Session;
+use super::subcommands::When;
 use super::tasks::{Going, RunRequest, not_understood};
 use crate::config;
 use crate::config::values::Provider;
@@ -52,8 +53,8 @@ impl Session<'_> {
         }
     }
 
-    /// Carries out the plan of a file, or of standard input.
-    pub(super) async fn run_plan(&mut self, file: &Path) -> Exit {
+    /// Carries out the plan of a file, or of standard input, now or when it is scheduled.
+    pub(super) async fn run_plan(&mut self, file: &Path, when: &When) -> Exit {
         let text = match self.plan_text(file) {
             Ok(text) => text,
             Err(why) => return self.fail(&AgentError::new("invalid_argument", why)),
@@ -62,13 +63,13 @@ impl Session<'_> {
         match value.and_then(Plan::of) {
             Ok(plan) => {
                 let task = plan.goal().to_owned();
-                self.carry_out(RunRequest {
+                let wanted = RunRequest {
                     task,
                     steps: Vec::new(),
                     work: Work::CarryOut(Box::new(plan)),
                     going: Going::Anew,
-                })
-                .await
+                };
+                self.run_or_schedule(wanted, when).await
             }
             Err(unfit) => {
                 let message = format!("{}; nothing has been done", unfit.why);

@@ -94,3 +94,63 @@ pub enum McpCommand {
         uninstall: bool,
     },
 }
+
+/// When a task runs by itself.
+#[derive(Args, Debug, Default)]
+#[group(multiple = false)]
+pub struct When {
+    /// Not now, but at these times: a calendar event of systemd.time(7), such as "daily 02:00" or "Mon 06:30 Europe/Berlin"
+    #[arg(long, value_name = "EVENT")]
+    pub at: Option<String>,
+    /// Not now, but each time that this long has passed, such as 15m or 1d; at least one minute
+    #[arg(long, value_name = "DUR", value_parser = humantime::parse_duration)]
+    pub every: Option<Duration>,
+    /// Not now, but each time that this unit enters the state "failed"
+    #[arg(long, value_name = "UNIT")]
+    pub on_failed: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Schedules {
+    /// All of them, the oldest first
+    List,
+    /// One schedule with the tasks of its runs
+    Show {
+        /// Its id or the beginning of it
+        id: String,
+    },
+    /// Begin no more runs; one that is at work goes on
+    Pause {
+        /// Its id or the beginning of it
+        id: String,
+    },
+    /// Begin runs again
+    Resume {
+        /// Its id or the beginning of it
+        id: String,
+    },
+    /// Remove it; the tasks of its runs are kept
+    Remove {
+        /// Its id or the beginning of it
+        id: String,
+    },
+    /// Begin a run now and follow it to its end
+    RunNow {
+        /// Its id or the beginning of it
+        id: String,
+    },
+}
+
+impl Schedules {
+    /// Returns the id of the schedule that it names.
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            Self::List => None,
+            Self::Show { id }
+            | Self::Pause { id }
+            | Self::Resume { id }
+            | Self::Remove { id }
+            | Self::RunNow { id } => Some(id),
+        }
+    }
+}

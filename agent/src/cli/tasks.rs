@@ -121,6 +121,7 @@ impl Session<'_> {
             interactive: false,
             after: None,
             work,
+            scheduled: None,
         };
         let transport = Transport::Helper(Helper::new(&self.host.helper_socket));
         let local = ReadTools::blind();

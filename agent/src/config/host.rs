@@ -1,5 +1,6 @@
 //! Paths and names on a host: sockets, configuration, state.
 
+use super::clock::Clock;
 use std::path::PathBuf;
 
 /// Where this program finds the others. A value, so that tests have a world of their own.
@@ -31,6 +32,12 @@ pub struct Host {
     pub config: PathBuf,
     /// The group whose members may approve.
     pub operators: String,
+    /// The group whose members may give tasks.
+    pub users: String,
+    /// The program that says when a calendar event comes next: `systemd-analyze`.
+    pub calendar: PathBuf,
+    /// The clock that schedules go by.
+    pub clock: Clock,
     /// Where terminals stand.
     pub terminals: Vec<PathBuf>,
     /// The person's editor and its arguments.
@@ -61,6 +68,9 @@ impl Default for Host {
             accepted_policy: "/var/lib/postern-policy".into(),
             config: "/etc/postern/agent.toml".into(),
             operators: "postern-operators".to_owned(),
+            users: "postern-users".to_owned(),
+            calendar: "/usr/bin/systemd-analyze".into(),
+            clock: Clock::default(),
             terminals: vec!["/dev/pts".into(), "/dev".into()],
             editor: editor(),
         }

@@ -18,6 +18,7 @@ const SYSTEMD: &str = "org.freedesktop.systemd1";
 /// The object of the manager, and the interfaces.
 const PATH: &str = "/org/freedesktop/systemd1";
 const MANAGER: &str = "org.freedesktop.systemd1.Manager";
+const UNIT: &str = "org.freedesktop.systemd1.Unit";
 const TIMER: &str = "org.freedesktop.systemd1.Timer";
 const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 
@@ -71,11 +72,18 @@ impl Bus {
     /// All loaded units.
     pub fn units(&self) -> Result<Vec<Unit>, ReadError> {
         let rows: Vec<UnitRow> = self.call((PATH, MANAGER), "ListUnits", &())?;
-        let unit = |(name, description, load, active, sub, _, object, ..): UnitRow| {
-            let object = object.to_string();
-            Unit { name, description, load, active, sub, object }
-        };
         Ok(rows.into_iter().map(unit).collect())
+    }
+
+    /// One unit, also one that is not loaded; by an alias it has its own name.
+    pub fn unit(&self, name: &str) -> Result<Unit, ReadError> {
+        let rows: Vec<UnitRow> = self.call((PATH, MANAGER), "ListUnitsByNames", &(vec![name],))?;
+        rows.into_iter().next().map(unit).ok_or_else(garbled)
+    }
+
+    /// When a unit last changed its state, in microseconds since 1970.
+    pub fn state_change(&self, object: &str) -> Result<u64, ReadError> {
+        u64::try_from(self.property(object, UNIT, "StateChangeTimestamp")?).map_err(|_| garbled())
     }
 
     /// The unit files with their states: whether a unit is started at boot.
@@ -91,16 +99,16 @@ impl Bus {
 
     /// A property of a timer that is a number.
     pub fn timer_number(&self, object: &str, name: &str) -> Result<u64, ReadError> {
-        u64::try_from(self.property(object, name)?).map_err(|_| garbled())
+        u64::try_from(self.property(object, TIMER, name)?).map_err(|_| garbled())
     }
 
     /// The unit that a timer starts.
     pub fn timer_unit(&self, object: &str) -> Result<String, ReadError> {
-        String::try_from(self.property(object, "Unit")?).map_err(|_| garbled())
+        String::try_from(self.property(object, TIMER, "Unit")?).map_err(|_| garbled())
     }
 
-    fn property(&self, object: &str, name: &str) -> Result<OwnedValue, ReadError> {
-        self.call((object, PROPERTIES), "Get", &(TIMER, name))
+    fn property(&self, object: &str, interface: &str, name: &str) -> Result<OwnedValue, ReadError> {
+        self.call((object, PROPERTIES), "Get", &(interface, name))
     }
 
     /// Calls a method of systemd's, and waits for the reply of the form that it has to have.
@@ -122,6 +130,10 @@ impl Bus {
         })?;
         reply.body().deserialize().map_err(|_| garbled())
     }
+}
+
+fn unit((name, description, load, active, sub, _, object, ..): UnitRow) -> Unit {
+    Unit { name, description, load, active, sub, object: object.to_string() }
 }
 
 fn garbled() -> ReadError {

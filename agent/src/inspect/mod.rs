@@ -7,8 +7,10 @@
 mod bus;
 mod disks;
 pub mod doctor;
+pub mod failures;
 mod files;
 mod list;
+pub mod membership;
 mod network;
 mod packages;
 mod read_error;

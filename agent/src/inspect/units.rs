@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The system bus, below the root directory.
-const BUS: &str = "run/dbus/system_bus_socket";
+pub(super) const BUS: &str = "run/dbus/system_bus_socket";
 /// All that begin with it are the host's.
 const ALL: &str = "-.slice";
 /// Parts of the names of options whose value is a secret.

@@ -56,6 +56,9 @@ pub struct Task {
     pub plan: Option<Plan>,
     /// Tokens and cost of a model; empty without one.
     pub usage: Map<String, Value>,
+    /// The schedule that began it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
 }
 
 /// A request that waits for somebody's approval.
@@ -176,6 +179,18 @@ pub struct TaskOrder {
     /// Kind of the order.
     #[serde(default)]
     pub work: Work,
+    /// The schedule that gave it in the person's stead.
+    #[serde(default)]
+    pub scheduled: Option<Scheduled>,
+}
+
+/// The schedule of an order, and its person at the time of scheduling: a uid may be another person's later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scheduled {
+    /// The schedule's id.
+    pub schedule: String,
+    /// The person's name.
+    pub person: String,
 }
 
 /// Kind of an order.
@@ -211,6 +226,7 @@ impl Task {
             warnings: Vec::new(),
             plan: None,
             usage: Map::new(),
+            schedule: order.scheduled.as_ref().map(|scheduled| scheduled.schedule.clone()),
         }
     }
 
@@ -234,6 +250,7 @@ impl Task {
             interactive: false,
             after: None,
             work: Work::Task,
+            scheduled: None,
         };
         Self { status: TaskStatus::Failed, summary: why, trace_id: String::new(), ..Self::new(id, &order) }
     }

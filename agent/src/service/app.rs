@@ -3,6 +3,7 @@
 use super::health::Health;
 use super::limits::Limit;
 use super::metrics::Metrics;
+use super::scheduler::Scheduler;
 use crate::client::notices::Notices;
 use crate::client::transport::Transport;
 use crate::config::tables::Limits;
@@ -23,6 +24,7 @@ pub struct App {
     pub transport: Arc<Transport>,
     pub store: Arc<Store>,
     pub queue: Arc<Queue>,
+    pub scheduler: Arc<Scheduler>,
     pub health: Health,
     pub metrics: Metrics,
     pub requests: Arc<Limit>,

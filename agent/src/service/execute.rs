@@ -196,13 +196,25 @@ async fn order(app: &App, owner: Owner, body: Execute) -> Result<TaskOrder, Box<
         }
     };
     let (mode, wait_ms, interactive) = (body.mode, body.wait_ms, body.interactive);
-    Ok(TaskOrder { task, session, steps, mode, reason, wait_ms, owner, interactive, after, work })
+    Ok(TaskOrder {
+        task,
+        session,
+        steps,
+        mode,
+        reason,
+        wait_ms,
+        owner,
+        interactive,
+        after,
+        work,
+        scheduled: None,
+    })
 }
 
 /// Answers with the task's id, or waits for its end and answers with its record.
 async fn answer(entry: &Entry, wait: bool) -> Response {
     if !wait {
-        return (StatusCode::ACCEPTED, Json(Accepted { id: entry.id() })).into_response();
+        return (StatusCode::ACCEPTED, Json(Accepted::new(entry.id()))).into_response();
     }
     let mut news = entry.listen();
     while !entry.task().status.is_final() {
@@ -217,4 +229,10 @@ async fn answer(entry: &Entry, wait: bool) -> Response {
 #[derive(Serialize, ToSchema)]
 pub struct Accepted {
     id: String,
+}
+
+impl Accepted {
+    pub fn new(id: String) -> Self {
+        Self { id }
+    }
 }

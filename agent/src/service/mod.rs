@@ -1,6 +1,8 @@
 //! `postern serve`: the HTTP service on agent.sock, and the worker that runs the tasks.
 
 mod app;
+#[expect(clippy::disallowed_methods, reason = "the program is systemd's own, by its constant path")]
+pub mod calendar;
 mod connections;
 mod execute;
 mod failure;
@@ -14,6 +16,8 @@ mod plans;
 mod replies;
 mod requests;
 mod routes;
+mod scheduler;
+mod schedules;
 mod tasks;
 mod tcp;
 mod webhook;
@@ -38,6 +42,7 @@ pub(crate) use health::probe;
 use limits::Limit;
 use metrics::Metrics;
 pub use routes::ROUTES;
+use scheduler::Scheduler;
 use std::io;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -69,14 +74,7 @@ pub async fn serve_on(
     host: &Host,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    // A fault in it is told where people look, and is no reason to lock them all out.
-    let (config, wrong) = match config::read(&host.config) {
-        Ok(config) => (config, None),
-        Err(why) => (config::Config::default(), Some(why)),
-    };
-    if let Some(why) = &wrong {
-        tracing::error!(event = "configuration", "the configuration is not in use: {why}");
-    }
+    let (config, wrong) = configuration(host);
     let (secrets, missing) = Secrets::fetch(&config).map_err(io::Error::other)?;
     for why in &missing {
         tracing::error!(event = "secret", "not in use: {why}");
@@ -125,11 +123,24 @@ pub async fn serve_on(
     if let Some(why) = &rules {
         tracing::error!(event = "shell_rules", "{why}");
     }
+    let scheduler = Scheduler::new(host, &store, &queue, model.is_some());
     let mut worker = tokio::spawn(worker.work());
+    let mut scheduling = tokio::spawn(Arc::clone(&scheduler).work());
     let [requests, connections, bodies] =
         [REQUESTS, CONNECTIONS, BODIES].map(|(all, each)| Limit::new(all, each));
     let health = Health::new(wrong.or(rules).or(closed).or(unsent), llm);
-    let app = Arc::new(App { transport, store, queue, health, metrics, requests, model, notices, secrets });
+    let app = Arc::new(App {
+        transport,
+        store,
+        queue,
+        scheduler,
+        health,
+        metrics,
+        requests,
+        model,
+        notices,
+        secrets,
+    });
     let routes = routes::router()
         .with_state(app)
         .layer(map_response(as_json))
@@ -151,13 +162,26 @@ pub async fn serve_on(
         () = over_tcp => Ok(()),
         // Nothing would run any more while all else looks well: systemd starts the service anew.
         ended = &mut worker => Err(io::Error::other(format!("the worker of the tasks ended: {ended:?}"))),
+        ended = &mut scheduling => Err(io::Error::other(format!("the scheduler ended: {ended:?}"))),
         () = stop => {
             tokio::time::sleep(Duration::from_millis(50)).await;
             Ok(())
         }
     };
     worker.abort();
+    scheduling.abort();
     ended
+}
+
+/// Reads the configuration. A fault in it is shown where people look, and is no reason to lock them all out.
+fn configuration(host: &Host) -> (config::Config, Option<String>) {
+    match config::read(&host.config) {
+        Ok(config) => (config, None),
+        Err(why) => {
+            tracing::error!(event = "configuration", "the configuration is not in use: {why}");
+            (config::Config::default(), Some(why))
+        }
+    }
 }
 
 async fn stop_signal() {

@@ -2,10 +2,10 @@
 
 use super::app::{App, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT};
 use super::failure::fault;
-use super::{execute, health_route, metrics_route, replies, requests, tasks};
+use super::{execute, health_route, metrics_route, replies, requests, schedules, tasks};
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use std::sync::Arc;
 use utoipa::OpenApi;
@@ -48,6 +48,13 @@ routes! {
     post "/tasks/{id}/cancel" tasks::cancel;
     post "/tasks/{id}/answer" tasks::answer;
     post "/tasks/{id}/resume" tasks::resume;
+    post "/schedules" schedules::add;
+    get "/schedules" schedules::list;
+    get "/schedules/{id}" schedules::show;
+    delete "/schedules/{id}" schedules::remove;
+    post "/schedules/{id}/pause" schedules::pause;
+    post "/schedules/{id}/resume" schedules::resume;
+    post "/schedules/{id}/run" schedules::run;
     post "/plan" tasks::plan;
     post "/requests" requests::ask, REQUEST_BODY_LIMIT;
     get "/requests" requests::list;

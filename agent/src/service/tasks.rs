@@ -364,7 +364,7 @@ pub(super) fn find(app: &App, who: Owner, right: Right, id: &str) -> Result<Arc<
     }
 }
 
-/// Returns 503 for a task that cannot be read from the database.
+/// Returns 503 for what cannot be read from the database.
 pub(super) fn unreadable(why: &str) -> Response {
     fault(StatusCode::SERVICE_UNAVAILABLE, "internal", why)
 }

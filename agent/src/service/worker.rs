@@ -12,6 +12,8 @@ use crate::config::tables::Limits;
 use crate::config::values::WebhookEvent;
 use crate::executor::{ApprovedReads, Commands, Runner};
 use crate::inspect::ReadTools;
+use crate::inspect::membership::{may_give_tasks, member};
+use crate::protocol::owner::Owner;
 use crate::protocol::task::{Task, Work};
 use crate::protocol::trace::{self, Trace};
 use crate::redaction::Secrets;
@@ -22,7 +24,11 @@ use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::{Id, JoinError, JoinSet};
+
+/// Longest time to look up a schedule's person.
+const MEMBER_TIME: Duration = Duration::from_secs(5);
 
 /// Dependencies and limits of tasks.
 pub struct Worker {
@@ -40,6 +46,14 @@ pub struct Worker {
     pub notices: Notices,
     /// The host: the site's words for every model are there, and the operators' terminals.
     pub host: Host,
+}
+
+/// Why a schedule's person may give no tasks.
+enum NoRun {
+    /// The person has lost that right.
+    Lost(String),
+    /// The user database does not say so now.
+    Unknown(String),
 }
 
 impl Worker {
@@ -75,10 +89,54 @@ impl Worker {
         if !self.begins(entry, &mut slot).await {
             return;
         }
+        if let Some(scheduled) = &entry.order.scheduled {
+            // A user database that hangs holds up no other task.
+            slot.give();
+            if let Err(refusal) = self.may_run(entry.order.owner, &scheduled.person).await {
+                self.refuse(entry, &scheduled.schedule, &refusal);
+                return;
+            }
+            if !self.begins(entry, &mut slot).await {
+                return;
+            }
+        }
         if let Some(task) = entry.begin() {
             self.carry_out(entry, task, slot).await;
             tell(&self.notices, entry);
         }
+    }
+
+    /// Checks whether a schedule's person may give tasks now, as the socket's group decides for people who connect.
+    async fn may_run(&self, owner: Owner, person: &str) -> Result<(), NoRun> {
+        let Owner::Uid(uid) = owner else {
+            return Err(NoRun::Unknown("a token has no schedules".to_owned()));
+        };
+        let group = self.host.users.clone();
+        let finding = tokio::task::spawn_blocking(move || member(uid, &group));
+        let found = match tokio::time::timeout(MEMBER_TIME, finding).await {
+            Ok(found) => found.unwrap_or_else(|error| Err(error.to_string())),
+            Err(_) => Err("the user database does not answer".to_owned()),
+        };
+        let member = found.map_err(NoRun::Unknown)?;
+        // A directory that cannot be reached looks like one without this user.
+        let no_run = if member.is_some() { NoRun::Lost } else { NoRun::Unknown };
+        may_give_tasks(uid, person, &self.host.users, member.as_ref()).map_err(no_run)
+    }
+
+    /// Ends a run whose person may give no tasks; the schedule pauses where that is certain.
+    fn refuse(&self, entry: &Entry, schedule: &str, refusal: &NoRun) {
+        let (NoRun::Lost(why) | NoRun::Unknown(why)) = refusal;
+        if !entry.refuse(why) {
+            return;
+        }
+        entry.close();
+        tracing::warn!(event = "schedule_refused", schedule, task = entry.id(), "{why}");
+        if let NoRun::Lost(why) = refusal
+            && let Err(fault) = self.store.schedules.pause(schedule, why)
+        {
+            tracing::error!(event = "schedule_refused", schedule, "not paused: {fault}");
+        }
+        tell(&self.notices, entry);
     }
 
     /// Waits for a slot, and says so where there is none; false if the task is cancelled meanwhile.
@@ -152,22 +210,30 @@ impl Worker {
             earlier: &earlier,
             on: &mut on,
         };
-        let model = self.model.as_deref().map(|model| (&model.endpoint, &model.limits));
+        // A scheduled plan that fails is not repaired: nobody would see what a model makes of it before it is done.
+        let is_fixed = entry.order.scheduled.is_some() && matches!(entry.order.work, Work::CarryOut(_));
+        let model = self.model.as_deref().filter(|_| !is_fixed).map(|model| (&model.endpoint, &model.limits));
         Box::pin(runner.work(&mut task, model)).await;
         tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
         keeper.end(&mut task, memory);
     }
 }
 
-/// Queues the webhook's message about a task that ended.
+/// Tells the journal that a schedule's run ended, and queues the webhook's message about any task that did.
 pub fn tell(notices: &Notices, entry: &Entry) {
+    let task = entry.task();
+    if let Some(schedule) = &task.schedule {
+        tracing::info!(event = "schedule_ended", schedule, task = task.id, status = ?task.status, "a run ended: postern tasks show {}", task.id);
+    }
     if !notices.has(WebhookEvent::Completed) {
         return;
     }
-    let task = entry.task();
-    let data = json!({
+    let mut data = json!({
         "task": task.id, "trace_id": task.trace_id, "status": task.status, "changes": task.changes, "host": host_name().unwrap_or_default(),
     });
+    if let Some(schedule) = task.schedule {
+        data["schedule"] = schedule.into();
+    }
     notices.send(WebhookEvent::Completed, data);
 }
 

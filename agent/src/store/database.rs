@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("database/2.sql"),
     include_str!("database/3.sql"),
     include_str!("database/4.sql"),
+    include_str!("database/5.sql"),
 ];
 
 /// An open database.

@@ -191,6 +191,21 @@ impl Entry {
         self.stop("the agent was stopped while it ran this");
     }
 
+    /// Ends a task that is queued, since its person may give none any longer; false if it is not queued.
+    pub fn refuse(&self, why: &str) -> bool {
+        let mut kept = self.kept();
+        let is_queued = kept.task.status == TaskStatus::Queued;
+        if is_queued {
+            let task = &mut kept.task;
+            // One that an earlier process ran is queued again.
+            let not = if task.results.entry_count() == 0 { "not run" } else { "not continued" };
+            task.status = if task.changes.is_empty() { TaskStatus::Refused } else { TaskStatus::Partial };
+            task.summary = format!("{not}: {why}");
+            self.write(&mut kept);
+        }
+        is_queued
+    }
+
     /// Ends a task where it stands, for a reason that is not its own: it can be resumed.
     pub fn stop(&self, why: &str) {
         let mut kept = self.kept();

@@ -52,7 +52,16 @@ impl Queue {
     /// with those that have not, those that act do not: nobody's fill the memory, and nobody's keep another person's out.
     #[must_use]
     pub fn push(&self, entry: &Arc<Entry>) -> bool {
-        let owner = entry.order.owner;
+        let has_room = self.has_room(entry.order.owner);
+        if has_room {
+            self.push_back(Arc::clone(entry));
+        }
+        has_room
+    }
+
+    /// Returns whether one more task of this person may wait.
+    #[must_use]
+    pub fn has_room(&self, owner: Owner) -> bool {
         let lines = self.lines();
         let own: Vec<TaskStatus> = lines
             .waiting
@@ -64,11 +73,7 @@ impl Queue {
         drop(lines);
         let count = |wanted: TaskStatus| own.iter().filter(|status| **status == wanted).count();
         let (queued, waiting) = (count(TaskStatus::Queued), count(TaskStatus::Waiting));
-        let has_room = queued < self.limit && queued + waiting <= self.limit;
-        if has_room {
-            self.push_back(Arc::clone(entry));
-        }
-        has_room
+        queued < self.limit && queued + waiting <= self.limit
     }
 
     /// Names the task that a new one waits for; `None` if it can begin.

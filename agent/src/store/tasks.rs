@@ -6,8 +6,10 @@ use super::entry::{Entry, earlier, head, text, word};
 use super::idempotency::{self, IdempotencyKey, KnownOrder};
 use super::messages::Messages;
 use super::requests::Requests;
+use super::schedules::{Schedules, StoredSchedule};
 use crate::agent_loop::memory::Memory;
 use crate::protocol::owner::{Owner, Right};
+use crate::protocol::schedule::Schedule;
 use crate::protocol::task::{Task, TaskOrder, TaskStatus};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap};
@@ -15,9 +17,12 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Finished tasks that are kept, and the bytes that what is kept of them may have together.
+/// Finished tasks that are kept, and the bytes that what is kept of them may have together: once for what
+/// people ordered, and once for each person's schedules, so that no schedule displaces anything of another person.
 const KEPT_TASKS: i64 = 200;
 const KEPT_BYTES: i64 = 8 << 20;
+/// Finished tasks of one schedule that are kept.
+const KEPT_OF_SCHEDULE: i64 = 10;
 /// Finished tasks whose events are kept whole; of older ones only those of the steps are.
 const KEPT_WHOLE: i64 = 8;
 
@@ -31,6 +36,8 @@ pub struct Store {
     open: Mutex<HashMap<String, Arc<Entry>>>,
     /// Requests by whom they were sent for.
     pub requests: Requests,
+    /// Tasks that begin by themselves.
+    pub schedules: Schedules,
 }
 
 /// Result of a search by id or its beginning.
@@ -61,7 +68,8 @@ impl Store {
     pub fn open(directory: &Path) -> io::Result<Self> {
         let database = Arc::new(Database::open(directory)?);
         let requests = Requests::new(Arc::clone(&database));
-        Ok(Self { database, open: Mutex::default(), requests })
+        let schedules = Schedules::new(Arc::clone(&database));
+        Ok(Self { database, open: Mutex::default(), requests, schedules })
     }
 
     /// The commands that people let run always.
@@ -99,35 +107,73 @@ impl Store {
         if let Some(why) = self.database.unused() {
             return Err(format!("the agent's database is not in use: {why}"));
         }
-        let mut task = Task::new(id.clone(), &order);
-        let record = head(&mut task);
+        let task = Task::new(id, &order);
         let row = self.database.write(Wait::ForKernel, |sql| {
             if let Some(key) = key {
                 if let Some(known) = key.find(sql, order.owner)? {
                     return Ok(Err(known));
                 }
-                key.keep(sql, order.owner, &id)?;
+                key.keep(sql, order.owner, &task.id)?;
             }
-            sql.prepare(
-                "INSERT INTO tasks (id, owner, session, status, ordered, record) VALUES (?, ?, ?, ?, ?, ?)",
-            )?
-            .execute(params![
-                id,
-                text(&order.owner),
-                order.session,
-                word(task.status),
-                text(&order),
-                record
-            ])?;
-            Ok(Ok(sql.last_insert_rowid()))
+            insert(sql, &order, &task).map(Ok)
         })?;
-        let row = match row {
-            Ok(row) => row,
-            Err(known) => return Ok(Added::Known(known)),
-        };
+        Ok(match row {
+            Ok(row) => Added::New(self.opened(row, order, task)),
+            Err(known) => Added::Known(known),
+        })
+    }
+
+    /// Takes the task of a schedule's run in and the schedule's new record, both or none; `None` if somebody changed
+    /// the schedule meanwhile.
+    ///
+    /// # Errors
+    /// They cannot be kept.
+    pub fn add_run(
+        &self,
+        stored: &StoredSchedule,
+        schedule: &Schedule,
+        (id, order): (String, TaskOrder),
+    ) -> Result<Option<Arc<Entry>>, String> {
+        let task = Task::new(id, &order);
+        let row = self.database.write(Wait::ForDisk, |sql| {
+            if !stored.replace(sql, schedule)? {
+                return Ok(None);
+            }
+            insert(sql, &order, &task).map(Some)
+        })?;
+        // The next run is to be planned.
+        self.schedules.notify();
+        Ok(row.map(|row| self.opened(row, order, task)))
+    }
+
+    fn opened(&self, row: i64, order: TaskOrder, task: Task) -> Arc<Entry> {
+        let id = task.id.clone();
         let entry = Entry::new(row, order, task, 0, Arc::clone(&self.database));
         self.lock().insert(id, Arc::clone(&entry));
-        Ok(Added::New(entry))
+        entry
+    }
+
+    /// Returns the tasks of a schedule that are kept, the newest first.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn runs(&self, schedule: &str) -> Result<Vec<Task>, String> {
+        let records = self.database.read(|sql| {
+            let mut runs = sql.prepare("SELECT record FROM tasks WHERE schedule = ? ORDER BY seq DESC")?;
+            let rows = runs.query_map([schedule], |row| row.get(0))?;
+            rows.collect::<rusqlite::Result<Vec<String>>>()
+        })?;
+        // One that cannot be read is told of where it is asked for by its id.
+        Ok(records.iter().filter_map(|record| serde_json::from_str(record).ok()).collect())
+    }
+
+    /// Finds the task of a schedule that has not ended.
+    ///
+    /// # Errors
+    /// The database cannot be read: whether one runs is not known then.
+    pub fn running(&self, schedule: &str) -> Result<Option<String>, String> {
+        let running = format!("SELECT id FROM tasks WHERE schedule = ? AND NOT ({FINAL}) LIMIT 1");
+        self.database.read(|sql| sql.query_row(&running, [schedule], |row| row.get(0)).optional())
     }
 
     /// Takes a task out that was never run.
@@ -266,7 +312,7 @@ impl Store {
     /// The database cannot be read.
     pub fn newest(&self, owner: Owner, session: &str) -> Result<Option<(String, String)>, String> {
         self.database.read(|sql| {
-            let newest = "SELECT id, session FROM tasks WHERE owner = ?1 AND (?2 = '' OR session = ?2)
+            let newest = "SELECT id, session FROM tasks WHERE owner = ?1 AND schedule IS NULL AND (?2 = '' OR session = ?2)
                           ORDER BY seq DESC LIMIT 1";
             let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
             sql.query_row(newest, [&text(&owner), session], row).optional()
@@ -338,30 +384,53 @@ impl Store {
         self.lock().retain(|_, entry| !entry.task().status.is_final());
         let gone = format!(
             "WITH ended AS (
-                 SELECT seq, row_number() OVER newest AS place, sum(octet_length(record) + octet_length(ordered)
+                 SELECT seq, row_number() OVER newest AS place, schedule IS NOT NULL AS is_run,
+                     row_number() OVER (PARTITION BY schedule ORDER BY seq DESC) AS run,
+                     sum(octet_length(record) + octet_length(ordered)
                      + (SELECT total(octet_length(result)) FROM steps WHERE task = seq)
                      + (SELECT total(octet_length(said)) FROM dialogue WHERE task = seq)) OVER newest AS bytes
-                 FROM tasks WHERE {FINAL} WINDOW newest AS (ORDER BY seq DESC)
+                 FROM tasks WHERE {FINAL} WINDOW newest AS
+                     (PARTITION BY CASE WHEN schedule IS NULL THEN '' ELSE owner END ORDER BY seq DESC)
              )
              DELETE FROM tasks WHERE seq IN
-                 (SELECT seq FROM ended WHERE place > ?1 OR (bytes > ?2 AND place > 1))"
+                 (SELECT seq FROM ended WHERE place > ?1 OR (bytes > ?2 AND place > 1) OR (is_run AND run > ?3))"
         );
         let short = format!(
             "DELETE FROM notes WHERE name <> 'step' AND task IN
-                 (SELECT seq FROM tasks WHERE {FINAL} ORDER BY seq DESC LIMIT -1 OFFSET ?1)"
+                 (SELECT seq FROM (SELECT seq, row_number() OVER
+                     (PARTITION BY schedule IS NULL ORDER BY seq DESC) AS place FROM tasks WHERE {FINAL}) WHERE place > ?1)"
         );
         // Of those that can be resumed it is kept as long as they are.
         let forgotten = format!(
             "DELETE FROM dialogue WHERE task IN
-                 (SELECT seq FROM tasks WHERE {FINAL} AND NOT interrupted ORDER BY seq DESC LIMIT -1 OFFSET ?1)"
+                 (SELECT seq FROM (SELECT seq, row_number() OVER
+                     (PARTITION BY schedule IS NULL ORDER BY seq DESC) AS place
+                     FROM tasks WHERE {FINAL} AND NOT interrupted) WHERE place > ?1)"
         );
         // Told of in the journal and in health; the next end of a task tries again.
         let _ = self.database.write(Wait::ForKernel, |sql| {
-            sql.prepare(&gone)?.execute([KEPT_TASKS, KEPT_BYTES])?;
+            sql.prepare(&gone)?.execute([KEPT_TASKS, KEPT_BYTES, KEPT_OF_SCHEDULE])?;
             sql.prepare(&short)?.execute([KEPT_WHOLE])?;
             sql.prepare(&forgotten)?.execute([KEPT_WHOLE])
         });
         self.requests.tidy();
         self.database.shrink();
     }
+}
+
+/// Writes a new task, and returns its place.
+fn insert(sql: &Connection, order: &TaskOrder, task: &Task) -> rusqlite::Result<i64> {
+    let record = head(&mut task.clone());
+    let insert = "INSERT INTO tasks (id, owner, session, status, ordered, record, schedule)
+                  VALUES (?, ?, ?, ?, ?, ?, ?)";
+    sql.prepare(insert)?.execute(params![
+        task.id,
+        text(&order.owner),
+        order.session,
+        word(task.status),
+        text(order),
+        record,
+        task.schedule
+    ])?;
+    Ok(sql.last_insert_rowid())
 }

@@ -5,6 +5,7 @@ use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use postern_agent::config::clock::Clock;
 use postern_agent::config::tables::Log;
 use postern_agent::config::values::LogLevel;
 use postern_agent::{Exit, Host, cli};
@@ -322,6 +323,9 @@ pub fn host_at(directory: &Path) -> Host {
         config: directory.join("agent.toml"),
         root: directory.join("root"),
         operators: "no-such-group".to_owned(),
+        users: "no-such-group".to_owned(),
+        calendar: Host::default().calendar,
+        clock: Clock::default(),
         terminals: Vec::new(),
         editor: vec!["/bin/false".to_owned()],
     }

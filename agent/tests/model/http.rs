@@ -340,3 +340,28 @@ async fn health_does_not_wait_for_the_dead_and_is_remembered_for_a_moment() {
     assert_eq!((&one, &other, &health().await), (&dead, &dead, &dead));
     assert_eq!((server.seen().len(), helper.seen().len()), (1, 1));
 }
+
+#[tokio::test]
+async fn a_client_with_the_token_makes_no_schedules_and_sees_none() {
+    let place = Place::new();
+    place.helper(Vec::new());
+    let address = over_tcp(&place).await;
+    let (host, bearer) = (address.to_string(), format!("Bearer {TOKEN}"));
+    let headers = [("host", host.as_str()), ("authorization", &bearer), ("content-type", "application/json")];
+    let body = json!({ "trigger": { "every_s": 900 }, "task": "restart nginx" }).to_string();
+    let (status, _, own) = ask(&place, "POST", "/schedules", &[], &body).await;
+    assert_eq!(status, 201, "{own}");
+    let id = json_of(&own)["schedule"]["id"].as_str().unwrap().to_owned();
+    for (method, path, expected) in [
+        ("POST", "/schedules".to_owned(), 403),
+        ("GET", format!("/schedules/{id}"), 404),
+        ("DELETE", format!("/schedules/{id}"), 404),
+        ("POST", format!("/schedules/{id}/run"), 404),
+    ] {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let (status, _, answer) = send(stream, method, &path, &headers, &body).await;
+        assert_eq!(status, expected, "{method} {path}: {answer}");
+    }
+    let stream = TcpStream::connect(address).await.unwrap();
+    assert_eq!(send(stream, "GET", "/schedules", &headers, "").await.2, "[]");
+}

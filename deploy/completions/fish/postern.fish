@@ -38,6 +38,7 @@ complete -c postern -n "__fish_postern_needs_command" -s V -l version -d 'Print 
 complete -c postern -n "__fish_postern_needs_command" -f -a "run" -d 'Run a task in plain words'
 complete -c postern -n "__fish_postern_needs_command" -f -a "plan" -d 'Show the plan that a task would come to, do nothing: the model\'s, or without one the offline planner\'s'
 complete -c postern -n "__fish_postern_needs_command" -f -a "tasks" -d 'Tasks of yours that the agent knows'
+complete -c postern -n "__fish_postern_needs_command" -f -a "schedule" -d 'Tasks of yours that begin by themselves: see `postern run --at`'
 complete -c postern -n "__fish_postern_needs_command" -f -a "package" -d 'Packages'
 complete -c postern -n "__fish_postern_needs_command" -f -a "pkg" -d 'Packages'
 complete -c postern -n "__fish_postern_needs_command" -f -a "service" -d 'Units of systemd; a name without suffix is a service'
@@ -57,6 +58,9 @@ complete -c postern -n "__fish_postern_needs_command" -f -a "exec" -d 'Run a pro
 complete -c postern -n "__fish_postern_needs_command" -f -a "serve" -d 'The service behind agent.sock'
 complete -c postern -n "__fish_postern_needs_command" -f -a "tell-operators" -d 'Write on operators\' terminals that a request waits: what postern-announce@.service does'
 complete -c postern -n "__fish_postern_using_subcommand run" -l plan -d 'Carry out this plan: a file as `postern plan --json` prints it; - reads standard input' -r -F
+complete -c postern -n "__fish_postern_using_subcommand run" -l at -d 'Not now, but at these times: a calendar event of systemd.time(7), such as "daily 02:00" or "Mon 06:30 Europe/Berlin"' -r
+complete -c postern -n "__fish_postern_using_subcommand run" -l every -d 'Not now, but each time that this long has passed, such as 15m or 1d; at least one minute' -r
+complete -c postern -n "__fish_postern_using_subcommand run" -l on-failed -d 'Not now, but each time that this unit enters the state "failed"' -r
 complete -c postern -n "__fish_postern_using_subcommand run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand run" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
@@ -144,6 +148,82 @@ complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from cancel" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from cancel" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from cancel" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -f -a "list" -d 'All of them, the oldest first'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -f -a "show" -d 'One schedule with the tasks of its runs'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -f -a "pause" -d 'Begin no more runs; one that is at work goes on'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -f -a "resume" -d 'Begin runs again'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -f -a "remove" -d 'Remove it; the tasks of its runs are kept'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and not __fish_seen_subcommand_from list show pause resume remove run-now" -f -a "run-now" -d 'Begin a run now and follow it to its end'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from list" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from list" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from list" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from list" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from list" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from list" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from list" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from show" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from show" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from show" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from show" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from show" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from show" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from show" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from pause" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from pause" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from pause" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from pause" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from pause" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from pause" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from pause" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from pause" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from pause" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from resume" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from resume" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from resume" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from resume" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from resume" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from resume" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from resume" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from resume" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from remove" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from remove" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from remove" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from remove" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from remove" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from remove" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from remove" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from remove" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r

@@ -1,8 +1,8 @@
 //! The groups of this session beside those of the user database: a session keeps those that it began with.
 
 use super::Check;
-use nix::unistd::{Gid, Group, User, getegid, geteuid, getgrouplist, getgroups};
-use std::ffi::CString;
+use crate::inspect::membership::groups;
+use nix::unistd::{Gid, Group, User, getegid, geteuid, getgroups};
 
 const NAME: &str = "groups";
 /// Group that may give tasks.
@@ -31,8 +31,7 @@ pub fn check() -> Check {
     let Some(user) = User::from_uid(uid).ok().flatten() else {
         return Check::unknown(NAME, format!("the user database does not know uid {uid}"));
     };
-    let listed = CString::new(user.name.as_str()).ok().and_then(|name| getgrouplist(&name, user.gid).ok());
-    let (listed, mut session) = (listed.unwrap_or_default(), getgroups().unwrap_or_default());
+    let (listed, mut session) = (groups(&user).unwrap_or_default(), getgroups().unwrap_or_default());
     session.push(getegid());
     let of = |name: &str| {
         let gid: Option<Gid> = Group::from_name(name).ok().flatten().map(|group| group.gid);
