@@ -108,14 +108,19 @@ const LIMITS: &[(&str, Words)] = &[
         let words = "the replaced content is not kept, so that it cannot be undone";
         rule.no_undo_copy.then(|| wide(Stage::Run, words.to_owned()))
     }),
-    ("rate", |rule, _| {
-        let window = duration(rule.rate_window_s);
-        let words = match rule.rate_count {
-            0 => "as often as asked".to_owned(),
-            1 => format!("at most once in {window}"),
-            count => format!("at most {count} times in {window}"),
-        };
-        Some(narrow(Stage::Run, words))
+    ("rate", |rule, _| Some(narrow(Stage::Run, how_often(rule.rate_count, rule.rate_window_s)))),
+    ("people", |rule, _| {
+        let words = || format!("only where a session of {} is open and is quoted", any_of(&rule.people));
+        (!rule.people.is_empty()).then(|| narrow(Stage::Request, words()))
+    }),
+    ("person_rate", |rule, _| {
+        let words =
+            || format!("{} for each person", how_often(rule.person_rate_count, rule.person_rate_window_s));
+        (rule.person_rate_count > 0).then(|| narrow(Stage::Run, words()))
+    }),
+    ("approvers_exclude_asker", |rule, _| {
+        let words = "the person who asks must have a session, and cannot approve".to_owned();
+        rule.approvers_exclude_asker.then(|| narrow(Stage::Request, words))
     }),
     ("hours", |rule, _| {
         let windows = rule.hours.iter().map(window_words).collect::<Vec<_>>().join(", ");
@@ -167,6 +172,14 @@ fn sources(rule: &root::Rule, sources: &[root::Source]) -> Said {
     };
     let named = rule.sources.iter().map(entries).collect::<Vec<_>>().join(", ");
     narrow(Stage::Plan, format!("only from {named}"))
+}
+
+fn how_often(count: u32, window_s: u64) -> String {
+    match count {
+        0 => "as often as asked".to_owned(),
+        1 => format!("at most once in {}", duration(window_s)),
+        count => format!("at most {count} times in {}", duration(window_s)),
+    }
 }
 
 fn any_of(items: &[String]) -> String {

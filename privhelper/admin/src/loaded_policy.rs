@@ -240,6 +240,12 @@ pub fn requester() -> Identity {
     Identity { uid: 1, users: vec!["requester".to_owned()], ..Identity::default() }
 }
 
+/// The same with an open session of this person.
+#[must_use]
+pub fn requester_for(person: Option<Identity>) -> Identity {
+    Identity { asker: person.map(Box::new), ..requester() }
+}
+
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]

@@ -173,6 +173,11 @@ impl Approvals {
         if one.view.uid == uid {
             return Err(Denied::new(Code::Denied, "the user who asks cannot agree"));
         }
+        if one.view.excludes_asker && one.view.asked_by == uid {
+            let why = "a session of yours was quoted for this; its rule wants another person \
+                       (`approvers_exclude_asker`)";
+            return Err(Denied::new(Code::Denied, why));
+        }
         if one.view.approved_by.contains(&uid) {
             return Err(Denied::new(Code::Denied, "you have agreed already; another person must agree too"));
         }

@@ -12,7 +12,7 @@ use postern_policy::types::{Digest, RequestId};
 use postern_policy::{Code, Denied};
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1::{
-    Claim, Close, CloseReason, Hello, Note, Recall, Recorded, RecorderOrder, RequestState,
+    Claim, Close, CloseReason, Hello, Note, Recall, Recalled, Recorded, RecorderOrder, RequestState,
 };
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -132,7 +132,9 @@ fn recall(state: &State, stream: &mut UnixStream, payload: &[u8]) -> Result<Opti
         running.attach(stream.try_clone()?);
         return Ok(Some(true));
     }
-    link::send(stream, Kind::Recalled, &recalled)?;
+    let asker = state.asker(&recall.session, recall.uid, recall.claimed_uid);
+    let person_uid = asker.map_or(0, |asker| asker.uid);
+    link::send(stream, Kind::Recalled, &Recalled { person_uid, ..recalled })?;
     Ok(Some(recall.attach))
 }
 

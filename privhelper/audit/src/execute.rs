@@ -84,9 +84,7 @@ fn begin(state: &State, work: &mut Work) -> Result<u64, Denied> {
         state.check_paused()?;
     }
     state.requests.check_undo(&work.state)?;
-    if let Some(asker) = &mut work.record.asked_by {
-        asker.open = state.is_open(asker);
-    }
+    state.look_again(&mut work.record);
     work.state.begun_unix_us = u64::try_from(state.host.audit.unix().as_micros()).unwrap_or(u64::MAX);
     let order = Digest::of(&[&work.order]).to_string();
     work.record.own = with_state(Json::new().text("order", &order), &work.state);

@@ -94,6 +94,7 @@ fn ask(state: &State, work: &mut Work, policy: &Policy, is_wanted: &impl Fn() ->
         approvers: claim.approvers.max(1),
         approved_by: Vec::new(),
         asked_by: work.record.person_uid(),
+        excludes_asker: claim.excludes_asker,
     };
     let digest = approval_digest(&state.host.audit.boot_id, policy.digest().as_bytes(), &work.order);
     let digest = Digest::from_bytes(&digest).unwrap_or_default();
@@ -124,6 +125,7 @@ fn ask(state: &State, work: &mut Work, policy: &Policy, is_wanted: &impl Fn() ->
     announce(state, &view);
     work.consent = state.approvals.wait(id, |one| state.still_asks(one, is_wanted()))?;
     work.record.approval = approval(&work.consent);
+    state.look_again(&mut work.record);
     work.subscribers.park(Parked::default());
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use crate::fault::Fault;
 use crate::host::random_id;
-use crate::log::Asker;
+use crate::log::{Asker, Record};
 use crate::state::State;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -111,8 +111,10 @@ impl State {
         self.is_person(asker.uid).then_some(asker)
     }
 
-    /// Returns whether the session of a request is still open, and still a person's.
-    pub fn is_open(&self, asker: &Asker) -> bool {
-        self.sessions.is_open(asker) && self.is_person(asker.uid)
+    /// Notes whether the session of a request is still open, and still a person's.
+    pub fn look_again(&self, record: &mut Record) {
+        if let Some(asker) = &mut record.asked_by {
+            asker.open = self.sessions.is_open(asker) && self.is_person(asker.uid);
+        }
     }
 }

@@ -218,7 +218,7 @@ pub fn inspect(
             if is_late { (Code::Timeout, "took too long") } else { (Code::Interrupted, "ended early") };
         Denied::new(code, format!("the read {why}; ask again"))
     };
-    let envelope = (!work.consent.uids.is_empty()).then(|| work.envelope(0));
+    let envelope = Some(work.envelope(0)).filter(|of| !of.approvers.is_empty() || of.person_uid != 0);
     let inspect = RootInspect { order: work.order.clone(), envelope };
     let (mut held, mut noted) = (None, None);
     let event = |payload: &[u8]| {

@@ -81,6 +81,8 @@ impl Work {
             seq,
             approvers: self.consent.uids.clone(),
             approved: self.consent.digest.clone(),
+            person_uid: self.record.person_uid(),
+            has_person_left: self.record.asked_by.as_ref().is_some_and(|asker| !asker.open),
             by_operator: self.state.by_operator,
             operator_uid: if self.state.by_operator { self.state.uid } else { 0 },
             ..Envelope::default()

@@ -138,6 +138,19 @@ impl Call {
         Ok(Client { policy, identity })
     }
 
+    /// Adds the person whose session the client quotes, where a rule wants to know.
+    ///
+    /// # Errors
+    /// The recorder does not answer, or the account files cannot be read.
+    pub fn asked_by(&self, client: Client) -> Result<Client, Error> {
+        if self.claim.session.is_empty() || !client.policy.names_people() {
+            return Ok(client);
+        }
+        let person = self.state.identity(self.state.recorder.person(&self.claim)?)?;
+        let identity = client.policy.asked_by(client.identity, person);
+        Ok(Client { identity, ..client })
+    }
+
     /// Stores the decision: the rule, and the time limits of the client's waiting and of approval.
     pub fn decided(&mut self, meta: &Meta, grant: &Grant) {
         claim::of_grant(&mut self.claim, grant);

@@ -82,6 +82,7 @@ pub fn of_grant(claim: &mut Claim, grant: &Grant) {
     grant.rule_id().clone_into(&mut claim.rule);
     grant.decision().as_str().clone_into(&mut claim.decision);
     claim.approvers = grant.approvers().max(1);
+    claim.excludes_asker = grant.excludes_asker();
 }
 
 /// Adds the plan, and the objects whose effects run one after the other.

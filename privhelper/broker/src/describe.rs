@@ -11,15 +11,17 @@ const NEARBY_MAX: usize = 20;
 /// Describes the rules of the clients that this identity is.
 #[must_use]
 pub fn describe(policy: &Policy, identity: &Identity) -> wire::Description {
-    let grants = rules_of(policy, identity).map(|rule| grant(rule, policy)).collect();
+    let own = rules_of(policy, identity).filter(|rule| rule.is_for(identity));
+    let grants = own.map(|rule| grant(rule, policy)).collect();
     wire::Description { client: policy.clients_of(identity).join("+"), grants }
 }
 
 /// Returns the grants of one verb that this identity has, as patterns.
 #[must_use]
 pub fn nearby(policy: &Policy, identity: &Identity, verb: VerbId) -> Vec<String> {
-    let own = rules_of(policy, identity)
-        .filter(|rule| rule.verbs.contains(&verb) && rule.decision != Decision::Deny);
+    let own = rules_of(policy, identity).filter(|rule| {
+        rule.verbs.contains(&verb) && rule.decision != Decision::Deny && rule.is_for(identity)
+    });
     own.flat_map(|rule| patterns(&rule.selector)).take(NEARBY_MAX).collect()
 }
 
@@ -104,6 +106,12 @@ fn limits(rule: &Rule, policy: &Policy, grant: &mut wire::Grant) {
     if rule.decision == Decision::Ask {
         add("approvers", rule.approvers.to_string());
         add("approval_ttl", format!("{}s", rule.approval_ttl_s));
+    }
+    if rule.approvers_exclude_asker {
+        add("approvers_exclude_asker", "true".to_owned());
+    }
+    if rule.person_rate_count > 0 {
+        add("person_rate", format!("{}/{}s", rule.person_rate_count, rule.person_rate_window_s));
     }
     if lists(&[VerbId::PackageInstall, VerbId::PackageUpgrade]) {
         add("max_new_packages", rule.max_new_packages.to_string());

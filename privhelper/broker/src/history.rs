@@ -24,7 +24,7 @@ const FORGET_S: u64 = 24 * 60 * 60;
 /// Most denials that are remembered; those that end first go first.
 const DENIALS_MAX: usize = 1000;
 
-/// When requests began under one rule.
+/// When requests began under one rule, or under one rule for one person.
 #[derive(Clone, PartialEq, Message)]
 struct Used {
     #[prost(string, tag = "1")]
@@ -83,35 +83,31 @@ impl History {
         Ok(Self { path, kept })
     }
 
-    /// Counts a request that is about to begin against the `rate` of each rule that grants it.
+    /// Counts a request that is about to begin against the `rate` of each rule that grants it, and against its `person_rate`.
     ///
     /// # Errors
     /// `rate_limited`, or it cannot be kept.
-    pub fn reserve(&self, grant: &Grant, unix_ms: u64) -> Result<Reservation, Error> {
+    pub fn reserve(&self, grant: &Grant, asker: Option<u32>, unix_ms: u64) -> Result<Reservation, Error> {
         let mut kept = locked(&self.kept);
+        // No window is longer than a day.
+        let day_ago = unix_ms.saturating_sub(24 * 60 * 60 * 1000);
+        kept.used.retain(|used| used.begun_unix_ms.iter().any(|begun| *begun >= day_ago));
         let mut rules = BTreeSet::new();
         for rule in grant.rules() {
-            let (count, window) = (rule.rate_count, rule.rate_window_s);
-            if count == 0 {
-                continue;
+            let of_rule = (rule.id.clone(), rule.rate_count, rule.rate_window_s, String::new());
+            let of_person = asker.map(|uid| {
+                // No id of a rule has a blank.
+                let (count, window) = (rule.person_rate_count, rule.person_rate_window_s);
+                (format!("{} {uid}", rule.id), count, window, format!(" for uid {uid}"))
+            });
+            for (used_by, count, window, of) in [of_rule].into_iter().chain(of_person) {
+                if count == 0 {
+                    continue;
+                }
+                let words = format!("rate limit of rule {} reached ({count} in {window} s{of})", rule.id);
+                kept.check_rate(&used_by, (count, window), unix_ms, words)?;
+                rules.insert(used_by);
             }
-            let window_ms = window.saturating_mul(1000);
-            let oldest = unix_ms.saturating_sub(window_ms);
-            let Some(used) = kept.used.iter_mut().find(|used| used.rule == rule.id) else {
-                rules.insert(rule.id.clone());
-                continue;
-            };
-            used.begun_unix_ms.retain(|begun| *begun >= oldest);
-            let most = usize::try_from(count).unwrap_or(usize::MAX);
-            if used.begun_unix_ms.len() >= most {
-                let first = used.begun_unix_ms.iter().min().copied().unwrap_or(unix_ms);
-                let wait = first.saturating_add(window_ms).saturating_sub(unix_ms).div_ceil(1000);
-                let message = format!("rate limit of rule {} reached ({count} in {window} s)", rule.id);
-                let retry_after_s = u32::try_from(wait).unwrap_or(u32::MAX);
-                let denied = Denied { retry_after_s, ..Denied::new(Code::RateLimited, message) };
-                return Err(denied.into());
-            }
-            rules.insert(rule.id.clone());
         }
         for rule in &rules {
             match kept.used.iter_mut().find(|used| used.rule == *rule) {
@@ -192,6 +188,27 @@ impl History {
 }
 
 impl Kept {
+    /// Drops old uses, and checks that there is room for another.
+    fn check_rate(
+        &mut self,
+        used_by: &str,
+        (count, window_s): (u32, u64),
+        unix_ms: u64,
+        words: String,
+    ) -> Result<(), Denied> {
+        let window_ms = window_s.saturating_mul(1000);
+        let Some(used) = self.used.iter_mut().find(|used| used.rule == used_by) else { return Ok(()) };
+        let oldest = unix_ms.saturating_sub(window_ms);
+        used.begun_unix_ms.retain(|begun| *begun >= oldest);
+        if used.begun_unix_ms.len() < usize::try_from(count).unwrap_or(usize::MAX) {
+            return Ok(());
+        }
+        let first = used.begun_unix_ms.iter().min().copied().unwrap_or(unix_ms);
+        let wait = first.saturating_add(window_ms).saturating_sub(unix_ms).div_ceil(1000);
+        let retry_after_s = u32::try_from(wait).unwrap_or(u32::MAX);
+        Err(Denied { retry_after_s, ..Denied::new(Code::RateLimited, words) })
+    }
+
     fn find(&self, uid: u32, about: Digest) -> Option<&Denial> {
         self.denials.iter().find(|denial| denial.uid == uid && denial.about == about.as_bytes())
     }

@@ -61,7 +61,8 @@ pub fn inspect(call: &mut Call, _: &Client, order: &Order, grant: &Grant) -> Res
 pub fn execute(call: &mut Call, client: &Client, order: &Order, grant: &Grant) -> Result<Outcome, Error> {
     let question = call.may_ask(grant)?;
     let unix_ms = u64::try_from(call.state.host.unix().as_millis()).unwrap_or(u64::MAX);
-    let reservation = call.state.history.reserve(grant, unix_ms)?;
+    let asker = client.identity.asker.as_ref().map(|asker| asker.uid);
+    let reservation = call.state.history.reserve(grant, asker, unix_ms)?;
     let ended = send_execute(call, order).and_then(|stream| finish(call, stream));
     if matches!(&ended, Ok(Outcome::Recorded(completed)) if !completed.replayed) && !call.is_attached() {
         journal::tell(call, client, order, unix_ms);

@@ -61,6 +61,21 @@ impl Recorder {
         if kind == Kind::Recalled { known(decode(&payload)?) } else { Err(closed(kind, &payload)) }
     }
 
+    /// Returns the person whose open session a claim quotes; 0 = nobody's.
+    ///
+    /// # Errors
+    /// The recorder does not answer.
+    pub fn person(&self, claim: &Claim) -> Result<u32, Error> {
+        let (session, claimed_uid) = (claim.session.clone(), claim.claimed_uid);
+        let recall = Recall { session, claimed_uid, ..recall(claim.uid, &claim.request_id, None, false) };
+        let (kind, payload) = self.call(Kind::Recall, &recall)?;
+        if kind == Kind::Recalled {
+            Ok(decode::<Recalled>(&payload)?.person_uid)
+        } else {
+            Err(closed(kind, &payload))
+        }
+    }
+
     /// One frame and its answer on the kept connection. A connection that the recorder has closed is opened anew, once.
     fn call(&self, kind: Kind, message: &impl Message) -> Result<(Kind, Vec<u8>), Fault> {
         let mut kept = locked(&self.kept);
@@ -109,7 +124,7 @@ pub fn replayed(recalled: Recalled) -> wire::Completed {
 
 fn recall(uid: u32, request_id: &str, body: Option<[u8; 32]>, attach: bool) -> Recall {
     let body_sha256 = body.map(|digest| digest.to_vec()).unwrap_or_default();
-    Recall { uid, request_id: request_id.to_owned(), body_sha256, attach }
+    Recall { uid, request_id: request_id.to_owned(), body_sha256, attach, ..Recall::default() }
 }
 
 fn exchange(

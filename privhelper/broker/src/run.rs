@@ -18,6 +18,7 @@ use postern_proto::v1 as wire;
 pub fn run(call: &mut Call, verb: &Verb, body: Vec<u8>) -> Result<Outcome, Error> {
     let (meta, order) = call.decode(verb.id, verb.family, body)?; // strict; validated types from here on
     let client = call.client()?;
+    let client = call.asked_by(client)?; // the recorder knows whose session is open
     let (policy, who) = (&client.policy, &client.identity);
     let mut order = order.with_inverse(&call.state.recorder)?; // an undo is decided as what it does
     let grants = order.required_grants();

@@ -13,6 +13,10 @@ pub struct Identity {
     pub groups: Vec<String>,
     /// The time of the decision, in seconds since 1970. 0 is in no rule's `hours`.
     pub unix_s: u64,
+    /// The person whose session the request quoted: see [`crate::Policy::asked_by`].
+    pub asker: Option<Box<Identity>>,
+    /// Whether the asker's session has ended since: then no rule with `people` is for them.
+    pub has_asker_left: bool,
 }
 
 impl Identity {
@@ -37,7 +41,7 @@ impl Identity {
                 groups.push(name.to_owned());
             }
         }
-        Self { uid, users, groups, unix_s: 0 }
+        Self { uid, users, groups, ..Self::default() }
     }
 }
 

@@ -244,6 +244,17 @@ pub struct Rule {
     /// When the rule lets anything through; empty = always.
     #[prost(message, repeated, tag = "60")]
     pub hours: ::prost::alloc::vec::Vec<Window>,
+    /// Only for a person whose session was quoted: names of users, and `group:NAME`; empty = for anybody. Never of a deny rule.
+    #[prost(string, repeated, tag = "61")]
+    pub people: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Of an ask rule: the person who asked cannot agree, and must have a session.
+    #[prost(bool, tag = "62")]
+    pub approvers_exclude_asker: bool,
+    /// Begin records of one person under this rule in a sliding window; 0 = no rate.
+    #[prost(uint32, tag = "63")]
+    pub person_rate_count: u32,
+    #[prost(uint64, tag = "64")]
+    pub person_rate_window_s: u64,
     #[prost(string, repeated, tag = "10")]
     pub packages: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "11")]
@@ -729,6 +740,12 @@ pub struct Envelope {
     /// Of VALIDATE: the answer of postern-files to the stage, whose copies postern-units mounts.
     #[prost(message, optional, tag = "12")]
     pub staged: ::core::option::Option<Staged>,
+    /// The person whose session was open and was quoted when the request came; 0 = none.
+    #[prost(uint32, tag = "13")]
+    pub person_uid: u32,
+    /// That session has ended since: no rule that names `people` is for them, and they still cannot agree.
+    #[prost(bool, tag = "14")]
+    pub has_person_left: bool,
 }
 /// A copy of each directory in which something changes, with the change made in it. Only postern-files can write it.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -831,7 +848,7 @@ pub struct RootExecute {
 pub struct RootInspect {
     #[prost(bytes = "vec", tag = "1")]
     pub order: ::prost::alloc::vec::Vec<u8>,
-    /// Of a read that a rule marks `ask`.
+    /// Of a read that a rule marks `ask`, or of a request that quoted a session.
     #[prost(message, optional, tag = "2")]
     pub envelope: ::core::option::Option<Envelope>,
 }
@@ -943,6 +960,9 @@ pub struct Claim {
     /// `Meta.session`: the recorder takes it out, and says itself whose it is.
     #[prost(string, tag = "36")]
     pub session: ::prost::alloc::string::String,
+    /// As `approvers`: the person who asked cannot agree.
+    #[prost(bool, tag = "37")]
+    pub excludes_asker: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Recall {
@@ -957,6 +977,11 @@ pub struct Recall {
     /// Stay attached to a request that runs: its events and outcome follow.
     #[prost(bool, tag = "4")]
     pub attach: bool,
+    /// Whose session this is, if it is open, for this uid, and of the person that the client claims.
+    #[prost(string, tag = "5")]
+    pub session: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "6")]
+    pub claimed_uid: u32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Recalled {
@@ -973,6 +998,9 @@ pub struct Recalled {
     /// A later request that changed the same and has not been undone: it must be undone first.
     #[prost(string, tag = "5")]
     pub later: ::prost::alloc::string::String,
+    /// The person whose session it is; 0 = none.
+    #[prost(uint32, tag = "6")]
+    pub person_uid: u32,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Note {

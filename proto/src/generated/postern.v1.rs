@@ -2003,6 +2003,9 @@ pub struct Approval {
     /// The person whose open session the request quoted; 0 = none.
     #[prost(uint32, tag = "16")]
     pub asked_by: u32,
+    /// That person cannot agree.
+    #[prost(bool, tag = "17")]
+    pub excludes_asker: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OperatorShowRequest {

@@ -120,6 +120,9 @@ fn text(order: &Order, claim: &Claim, approval: &Approval, request: &Request, me
     }
     if approval.asked_by != 0 {
         lines.push(format!("a session of uid {} was open and was quoted when this came", approval.asked_by));
+        if approval.excludes_asker {
+            lines.push(format!("uid {} cannot approve this", approval.asked_by));
+        }
     }
     // A broker that shows one thing in lists and sends another is not to be trusted with anything.
     if (claim.uid, &claim.verb, &claim.rule) != (order.uid, &order.verb, &order.rule) {

@@ -208,7 +208,7 @@ pub(super) fn as_json(approval: &Approval) -> Value {
     json!({
         "approval_id": approval.approval_id, "client": approval.client, "uid": approval.uid,
         "request_id": approval.request_id, "task": approval.task, "claimed_uid": approval.claimed_uid,
-        "asked_by": approval.asked_by,
+        "asked_by": approval.asked_by, "excludes_asker": approval.excludes_asker,
         "verb": approval.verb, "target": approval.target, "rule": approval.rule, "risk_score": approval.risk_score,
         "capabilities": approval.capabilities, "since_unix_s": approval.since_unix_s,
         "expires_unix_s": approval.expires_unix_s, "approvers": approval.approvers, "approved_by": approval.approved_by,

@@ -66,9 +66,14 @@ impl PolicyEvaluator {
         });
         let clients = clients.collect::<Vec<_>>();
         let speaks = |rule: &&root::Rule| clients.iter().any(|client| client.name == rule.client);
-        // Probes have no package sources and no time: changes of `sources` and `hours` are shown as text.
-        let from_anywhere =
-            |rule: &root::Rule| root::Rule { sources: Vec::new(), hours: Vec::new(), ..rule.clone() };
+        // Probes have no package sources, no time and no person: changes of these keys are shown as text.
+        let from_anywhere = |rule: &root::Rule| root::Rule {
+            sources: Vec::new(),
+            hours: Vec::new(),
+            people: Vec::new(),
+            approvers_exclude_asker: false,
+            ..rule.clone()
+        };
         let rules = match keep {
             Some(places) => places
                 .iter()

@@ -217,6 +217,10 @@ pub fn rule(rule: &root::Rule) -> Vec<Fact> {
         commands,
         parameters,
         hours,
+        people,
+        approvers_exclude_asker,
+        person_rate_count,
+        person_rate_window_s,
     } = rule;
     let decision = match rule.decision() {
         root::Decision::Allow => "allow",
@@ -224,7 +228,9 @@ pub fn rule(rule: &root::Rule) -> Vec<Fact> {
         root::Decision::Ask => "ask",
         root::Decision::Unspecified => "nothing",
     };
-    let rate = (*rate_count > 0).then(|| format!("{rate_count}/{}", duration(*rate_window_s)));
+    let rate = |count: u32, window_s: u64| {
+        (count > 0).then(|| format!("{count}/{}", duration(window_s))).into_iter().collect()
+    };
     vec![
         ("decision", vec![decision.to_owned()]),
         ("client", vec![client.clone()]),
@@ -234,11 +240,14 @@ pub fn rule(rule: &root::Rule) -> Vec<Fact> {
         ("directories", directories.clone()),
         ("files", files.clone()),
         ("depth", number(u64::from(*depth))),
-        ("rate", rate.into_iter().collect()),
+        ("rate", rate(*rate_count, *rate_window_s)),
+        ("people", people.clone()),
+        ("person_rate", rate(*person_rate_count, *person_rate_window_s)),
         ("timeout", time(*timeout_s)),
         ("hours", hours.iter().map(window_words).collect()),
         ("approval_ttl", time(*approval_ttl_s)),
         ("approvers", number(u64::from(*approvers))),
+        ("approvers_exclude_asker", flag(*approvers_exclude_asker)),
         ("versions", versions.clone()),
         ("max_new_packages", number(u64::from(*max_new_packages))),
         ("allow_upgrades", flag(*allow_upgrades)),

@@ -92,6 +92,11 @@ pub fn within(old: Side<'_>, new: Side<'_>, steps: u64) -> Result<Report, String
                     "not proven: its patterns overlap in too many ways, or parameters of such kinds differ";
                 report.unproven.push(Unproven { verb: *verb, why });
             }
+            Err(Failure::People) => {
+                let why =
+                    "not proven: a rule of it names `people`, and others may let everybody else through";
+                report.unproven.push(Unproven { verb: *verb, why });
+            }
             Err(Failure::Policy(why)) => return Err(why),
         }
     }
@@ -107,6 +112,8 @@ pub fn within(old: Side<'_>, new: Side<'_>, steps: u64) -> Result<Report, String
 
 enum Failure {
     Exhausted,
+    /// Requests are compared as if each rule were for whoever asks, which misses those of others.
+    People,
     Policy(String),
 }
 
@@ -148,6 +155,10 @@ impl<'a> Comparison<'a> {
             for who in principals(&members)? {
                 self.class(verb, &class, &members, &who, budget)?;
             }
+        }
+        let names_people = |rule: &root::Rule| !rule.people.is_empty() || rule.approvers_exclude_asker;
+        if verb_rules.iter().any(|verb_rule| names_people(verb_rule.resolved.rule)) {
+            return Err(Failure::People);
         }
         Ok(())
     }

@@ -17,6 +17,8 @@ pub struct Mismatch {
     pub verb: Option<String>,
     /// It is about other objects.
     pub object: Vec<String>,
+    /// It is for people, none of whom has a session that was quoted.
+    pub people: Option<String>,
 }
 
 impl Mismatch {
@@ -26,18 +28,24 @@ impl Mismatch {
         usize::from(self.client.is_some())
             + usize::from(self.verb.is_some())
             + usize::from(!self.object.is_empty())
+            + usize::from(self.people.is_some())
     }
 
     /// All of it in words.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
-        self.client.iter().chain(&self.verb).chain(&self.object).cloned().collect()
+        self.client.iter().chain(&self.verb).chain(&self.object).chain(&self.people).cloned().collect()
     }
 }
 
-/// Compares a rule with this verb and target for these clients.
+/// Compares a rule with this verb and target for these clients; `is_for` says whether it is for the person, if any.
 #[must_use]
-pub fn mismatch(rule: &root::Rule, clients: &[String], verb: VerbId, target: &Target) -> Mismatch {
+pub fn mismatch(
+    rule: &root::Rule,
+    clients: &[String],
+    (verb, target): (VerbId, &Target),
+    is_for: bool,
+) -> Mismatch {
     let client = (!clients.contains(&rule.client))
         .then(|| format!("it is for client {}, not for {}", rule.client, clients.join("+")));
     let speaks = rule.verbs.iter().any(|name| name == verb.name());
@@ -49,7 +57,9 @@ pub fn mismatch(rule: &root::Rule, clients: &[String], verb: VerbId, target: &Ta
         (Err(_), _) | (_, Err(_)) => false,
     };
     let object = if selects { Vec::new() } else { object(rule, verb, target) };
-    Mismatch { client, verb: verb_words, object }
+    let people =
+        (!is_for).then(|| format!("it is for {} with an open session (`people`)", rule.people.join(", ")));
+    Mismatch { client, verb: verb_words, object, people }
 }
 
 /// Why the rule does not select the target.

@@ -12,12 +12,12 @@ mod verdict;
 
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::loaded_policy::LoadedPolicy;
+use crate::loaded_policy::{LoadedPolicy, requester_for};
 use crate::policy::apply::Format;
 use crate::text::{escape, escape_json, unknown};
 use clap::Args;
 use model::Outcome;
-use postern_policy::Code;
+use postern_policy::{Code, Identity};
 use request::Details;
 use std::io;
 use std::path::PathBuf;
@@ -31,6 +31,9 @@ pub struct ExplainArgs {
     /// The client that asks [default: the only client, or the one of user postern]
     #[arg(long, value_name = "NAME")]
     client: Option<String>,
+    /// The person whose open session is quoted [default: nobody's]
+    #[arg(long, value_name = "USER")]
+    person: Option<String>,
     /// A policy.toml, or a directory laid out like /etc/postern [default: the accepted policy]
     #[arg(long, value_name = "PATH")]
     policy: Option<PathBuf>,
@@ -88,7 +91,8 @@ pub fn run(host: &Host, args: &ExplainArgs, io: &mut Io<'_>) -> io::Result<Exit>
     };
     // Another policy than the active one may be another host's.
     let notes = if args.policy.is_none() { alias::add(host, &mut elements) } else { Vec::new() };
-    let mut explained = verdict::explain(&loaded, &policy, clients, verb, &elements);
+    let who = requester_for(args.person.as_deref().map(|name| person(&loaded, host, name)));
+    let mut explained = verdict::explain(&loaded, &policy, (clients, &who), verb, &elements);
     explained.policy.notes.extend(notes);
     let format = if args.json { Format::Json } else { Format::Text };
     match format {
@@ -115,6 +119,18 @@ fn details(args: &ExplainArgs) -> Result<Details, String> {
         now: args.now,
         all: args.all,
     })
+}
+
+/// A person with those of the policy's groups that they are in. A name that this host does not know is in none.
+fn person(loaded: &LoadedPolicy, host: &Host, name: &str) -> Identity {
+    let uid = (host.accounts.user)(name);
+    let named = loaded.rules.rules.iter().flat_map(|rule| &rule.people);
+    let groups = named.filter_map(|name| name.strip_prefix("group:"));
+    let is_member = |group: &&str| {
+        (host.accounts.group)(group).zip(uid).is_some_and(|((_, uids), uid)| uids.contains(&uid))
+    };
+    let groups = groups.filter(is_member).map(str::to_owned).collect();
+    Identity { uid: uid.unwrap_or_default(), users: vec![name.to_owned()], groups, ..Identity::default() }
 }
 
 /// The names of all clients that the requester is.

@@ -6,8 +6,8 @@ use super::model::{
 };
 use super::request::{Element, FileTarget, Target};
 use crate::limits::{self, Limit, Stage};
-use crate::loaded_policy::{LoadedPolicy, Origin, decision_of, requester};
-use postern_policy::{Code, Decision, Denied, Grant, Object, Policy, Rule, VerbId};
+use crate::loaded_policy::{LoadedPolicy, Origin, decision_of};
+use postern_policy::{Code, Decision, Denied, Grant, Identity, Object, Policy, Rule, VerbId};
 use postern_proto::root::v1 as root;
 use postern_record::Risk;
 
@@ -15,7 +15,7 @@ use postern_record::Risk;
 pub(super) fn explain(
     loaded: &LoadedPolicy,
     policy: &Policy,
-    clients: Vec<String>,
+    (clients, who): (Vec<String>, &Identity),
     verb: VerbId,
     elements: &[Element],
 ) -> Explanation {
@@ -24,10 +24,10 @@ pub(super) fn explain(
     let said = required_grants
         .clone()
         .map_err(Denied::from)
-        .and_then(|required_grants| policy.decide(&requester(), &required_grants));
+        .and_then(|required_grants| policy.decide(who, &required_grants));
     let patched = elements.iter().filter(|element| element.verb == VerbId::FilePatch).count();
     let verdicts =
-        elements.iter().map(|element| verdict(loaded, policy, &clients, element, patched)).collect();
+        elements.iter().map(|element| verdict(loaded, policy, (&clients, who), element, patched)).collect();
     let risk = Risk::of(&required_grants.unwrap_or_default());
     let (decision, refusal) = outcome(said.as_ref().map(Grant::decision));
     let asked = said.as_ref().ok().filter(|by| by.decision() == Decision::Ask);
@@ -67,14 +67,14 @@ fn outcome(said: Result<Decision, &Denied>) -> (Outcome, Option<&Denied>) {
 fn verdict(
     loaded: &LoadedPolicy,
     policy: &Policy,
-    clients: &[String],
+    (clients, who): (&[String], &Identity),
     element: &Element,
     patched: usize,
 ) -> Verdict {
     let verb = element.verb;
     let object = element.target.object();
     let said = match &object {
-        Ok(object) => policy.decide(&requester(), &[(verb, object.clone())]),
+        Ok(object) => policy.decide(who, &[(verb, object.clone())]),
         Err(invalid) => Err(Denied::from(invalid.clone())),
     };
     let (decision, refusal) = outcome(said.as_ref().map(Grant::decision));
@@ -98,7 +98,8 @@ fn verdict(
     let Ok(object) = object else {
         return verdict;
     };
-    let selects = |rule: &Rule| clients.contains(&rule.client) && rule.selects(verb, &object);
+    let selects =
+        |rule: &Rule| clients.contains(&rule.client) && rule.selects(verb, &object) && rule.is_for(who);
     let strictest = policy.rules().iter().filter(|rule| selects(rule)).map(|rule| rule.decision).max();
     let deciding = said.as_ref().ok().map(|by| by.rule_id().to_owned());
     for (index, (rule, wire)) in policy.rules().iter().zip(&loaded.rules.rules).enumerate() {
@@ -116,7 +117,7 @@ fn verdict(
             }
             verdict.also.push(OtherRule { rule: named(), why: vec![role(rule, strictest, &object)] });
         } else {
-            let mismatch = mismatch::mismatch(wire, clients, verb, &element.target);
+            let mismatch = mismatch::mismatch(wire, clients, (verb, &element.target), rule.is_for(who));
             if mismatch.distance() == 1 {
                 verdict.near.push(OtherRule { rule: named(), why: mismatch.words() });
             }

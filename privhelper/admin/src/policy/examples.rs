@@ -23,8 +23,14 @@ pub fn check(table: Table<'_>, rule: &CompiledRule, commands: &[root::Command], 
     let rules = root::Rules {
         version: 1,
         clients: vec![client],
-        // An example need not have content, so a validator would refuse it; and it has no time.
-        rules: vec![root::Rule { validate: String::new(), hours: Vec::new(), ..rule.wire.clone() }],
+        // An example need not have content, so a validator would refuse it; it has no time, and is nobody's.
+        rules: vec![root::Rule {
+            validate: String::new(),
+            hours: Vec::new(),
+            people: Vec::new(),
+            approvers_exclude_asker: false,
+            ..rule.wire.clone()
+        }],
         commands: commands.to_vec(),
         protect: Some(protect.clone()),
         ..root::Rules::default()

@@ -5,6 +5,7 @@
 
 use super::client::ParsedClient;
 use super::commands::ParsedCommand;
+use super::rule::ParsedRule;
 use super::table::Table;
 use crate::finding::Severity;
 use crate::host::Accounts;
@@ -44,6 +45,22 @@ fn is_client_a_program(user: &str, group: &str, accounts: Accounts) -> bool {
     is_program(user, accounts)
         || PROGRAMS.contains(&group)
         || (accounts.group)(group).is_some_and(|(_, members)| has_group(&members))
+}
+
+/// Warns of people of a rule who do not exist on this host, or can have no session.
+pub(super) fn check_people(rule: &ParsedRule<'_>, accounts: Accounts) {
+    let Some(at) = rule.table.place("people") else { return };
+    for name in rule.rule.iter().flat_map(|rule| &rule.wire.people) {
+        let exists = match name.strip_prefix("group:") {
+            Some(group) => (accounts.group)(group).is_some(),
+            None => (accounts.user)(name).is_some(),
+        };
+        if !exists {
+            rule.table.warn(at, format!("there is no {name:?} on this host (`people`)"));
+        } else if (accounts.user)(name) == Some(0) {
+            rule.table.warn(at, "root has no session: it is never one of `people`");
+        }
+    }
 }
 
 /// Reports a client that may not be one, or that this host does not have. On a reviewer's host it need not exist.

@@ -14,11 +14,18 @@ pub(super) const TIMEOUT_MAX_S: u64 = 24 * 3600;
 
 /// Fills in the limits of a rule, those that are written and those that are not.
 pub fn fill(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rule) {
-    if let Some(rate) = table.text("rate") {
-        match values::rate(rate.value) {
-            Ok(pair) => (wire.rate_count, wire.rate_window_s) = pair,
-            Err(why) => table.error(rate.at, why),
+    (wire.rate_count, wire.rate_window_s) = rate(table, "rate");
+    (wire.person_rate_count, wire.person_rate_window_s) = rate(table, "person_rate");
+    wire.people = list(table, "people", values::person).unwrap_or_default();
+    match (table.place("people"), table.place("person_rate")) {
+        (Some(at), _) if wire.people.is_empty() => {
+            table.error(at, "`people` is empty: the rule is for nobody")
         }
+        (None, Some(at)) => {
+            let why = "`person_rate` without `people` limits nobody who opens no session: add `people`";
+            table.error(at, why);
+        }
+        (Some(_) | None, _) => {}
     }
     wire.timeout_s = time(table, "timeout", 600);
     wire.hours = hours::windows(table);
@@ -26,6 +33,7 @@ pub fn fill(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rul
         wire.approval_ttl_s = time(table, "approval_ttl", 15 * 60);
         let approvers = table.number("approvers", 1..=5).map_or(1, |number| number.value);
         wire.approvers = u32::try_from(approvers).unwrap_or(1);
+        wire.approvers_exclude_asker = table.flag("approvers_exclude_asker").unwrap_or(false);
     }
     match kind {
         Kind::Nothing | Kind::Commands => {}
@@ -37,6 +45,15 @@ pub fn fill(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rul
         }
         Kind::Files => files(table, verbs, wire),
     }
+}
+
+/// Count and seconds of a rate; 0 = none.
+fn rate(table: Table<'_>, key: &str) -> (u32, u64) {
+    let Some(text) = table.text(key) else { return (0, 0) };
+    values::rate(text.value).unwrap_or_else(|why| {
+        table.error(text.at, why);
+        (0, 0)
+    })
 }
 
 /// A time of at most a day, in seconds.

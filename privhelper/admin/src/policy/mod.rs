@@ -124,6 +124,9 @@ impl ParsedPolicy<'_> {
         for (table, _, wire) in &self.clients {
             identities::check_client(*table, wire, purpose, accounts);
         }
+        for rule in &self.rules {
+            identities::check_people(rule, accounts);
+        }
         identities::check_commands(&self.commands, &self.clients, accounts);
         names::same_directories(&self.rules);
         reach::check(&self.rules);

@@ -34,6 +34,11 @@ pub fn check(rules: &[ParsedRule<'_>]) {
         let before = |other: usize, its: &Reach<'_>| its.goes_before(other < place, rule);
         if let Some(by) = covering(&taken, &atoms, place, before) {
             table.warn(table.at, format!("no request can use this rule: {by} is used first for all of it"));
+        } else if !rule.whole.wire.people.is_empty()
+            && let Some(by) = weaker(&taken, &atoms, place)
+        {
+            let why = format!("who opens no session gets {by} instead, which is weaker (`people`)");
+            table.warn(table.place("people").unwrap_or(table.at), why);
         } else if !rule.whole.wire.hours.is_empty()
             && let Some(by) = covering(&taken, &atoms, place, |_, its| its.is_open_beside(rule))
         {
@@ -41,6 +46,21 @@ pub fn check(rules: &[ParsedRule<'_>]) {
             table.warn(table.place("hours").unwrap_or(table.at), why);
         }
     }
+}
+
+/// The first rule for anybody that holds back less than the rule for people at `place`, of something that both select.
+fn weaker<'a>(taken: &[Reach<'a>], atoms: &[Vec<Atom<'_>>], place: usize) -> Option<&'a str> {
+    let rule = &taken[place];
+    let is_shared = |its: &Reach<'_>, of: &[Atom<'_>]| {
+        let verbs = rule.whole.verbs.iter().filter(|verb| its.whole.verbs.contains(verb));
+        let both = |verb: VerbId, a: &Atom<'_>, b: &Atom<'_>| covers(verb, a, b) || covers(verb, b, a);
+        verbs
+            .into_iter()
+            .any(|verb| atoms[place].iter().any(|own| of.iter().any(|other| both(*verb, own, other))))
+    };
+    let mut others =
+        taken.iter().zip(atoms).filter(|(its, of)| its.is_weaker_for_all(rule) && is_shared(its, of));
+    others.next().map(|(its, _)| its.whole.wire.id.as_str())
 }
 
 /// The rules that together select all that the rule at `place` does, of those that `counts`; none if something is left.
@@ -105,16 +125,30 @@ impl Reach<'_> {
     fn goes_before(&self, is_earlier: bool, other: &Self) -> bool {
         let same_client = self.whole.wire.client == other.whole.wire.client;
         same_client
+            && any(&self.whole.wire.people, &other.whole.wire.people)
             && (self.whole.decision > other.whole.decision
                 || (self.whole.decision == other.whole.decision
                     && is_earlier
                     && is_wider(&self.whole.wire, &other.whole.wire)))
     }
 
+    /// Whether this rule, which is for anybody of the same client, holds back less than the other, which is for people.
+    fn is_weaker_for_all(&self, other: &Self) -> bool {
+        let (own, its) = (&self.whole.wire, &other.whole.wire);
+        let is_less = self.whole.decision < other.whole.decision
+            || (self.whole.decision == other.whole.decision && !is_wider(its, own));
+        own.client == its.client && own.people.is_empty() && is_less
+    }
+
     /// Whether this rule decides the same at any time, and lets through whatever the other does in its `hours`.
     fn is_open_beside(&self, other: &Self) -> bool {
         let (own, its) = (&self.whole.wire, &other.whole.wire);
-        own.client == its.client && own.decision == its.decision && own.hours.is_empty() && is_wider(own, its)
+        let is_for_all = any(&own.people, &its.people);
+        is_for_all
+            && own.client == its.client
+            && own.decision == its.decision
+            && own.hours.is_empty()
+            && is_wider(own, its)
     }
 }
 
@@ -156,7 +190,13 @@ fn is_wider(a: &root::Rule, b: &root::Rule) -> bool {
     let has = |a: bool, b: bool| a || !b;
     let rate = a.rate_count == 0
         || (b.rate_count > 0 && a.rate_count >= b.rate_count && a.rate_window_s <= b.rate_window_s);
-    rate && any(&a.hours, &b.hours)
+    let person_rate = a.person_rate_count == 0
+        || (b.person_rate_count > 0
+            && a.person_rate_count >= b.person_rate_count
+            && a.person_rate_window_s <= b.person_rate_window_s);
+    rate && person_rate
+        && any(&a.hours, &b.hours)
+        && has(!a.approvers_exclude_asker, !b.approvers_exclude_asker)
         && a.timeout_s >= b.timeout_s
         && a.approval_ttl_s >= b.approval_ttl_s
         && a.approvers <= b.approvers

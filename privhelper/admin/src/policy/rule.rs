@@ -164,6 +164,11 @@ fn check_keys(table: Table<'_>, verbs: Option<&(Vec<VerbId>, Kind)>, decision: O
             continue;
         }
         match (key.role, decision) {
+            (Role::Limit, Some(Decision::Deny)) if key.name == "people" => {
+                let why = "nobody has to open a session, so that `people` in a deny rule would bar nobody: deny it \
+                           to all, or grant it to the people who may with `people` in an allow or ask rule";
+                table.error(at, why);
+            }
             (Role::Limit, Some(Decision::Deny)) => {
                 table.error(at, format!("`{}` is a limit, and a deny rule has none: remove it", key.name));
             }

@@ -146,3 +146,11 @@ pub fn mode(text: &str) -> Result<(), String> {
 pub fn account(text: &str) -> Result<(), String> {
     UserName::new("name", text).map(drop).map_err(|invalid| format!("{text:?} {}", invalid.why))
 }
+
+/// A user of `people`, or `group:` and a group.
+///
+/// # Errors
+/// No name of a user or group.
+pub fn person(text: &str) -> Result<(), String> {
+    account(text.strip_prefix("group:").unwrap_or(text))
+}

@@ -70,6 +70,7 @@ fn grant(loaded: &LoadedPolicy, index: usize, rule: &root::Rule, uses: Option<&U
         decision,
         verbs: rule.verbs.clone(),
         objects: objects(rule),
+        people: rule.people.clone(),
         limits: limits::limits(rule, &verbs, &loaded.rules.sources),
         risk: grants.then_some(risk.score),
         capabilities: if grants { risk.capabilities } else { Vec::new() },

@@ -193,6 +193,8 @@ pub struct Grant {
     pub verbs: Vec<String>,
     /// Their objects: a label and patterns.
     pub objects: Vec<Objects>,
+    /// Whose session must be quoted; empty = nobody's.
+    pub people: Vec<String>,
     /// Within what.
     pub limits: Vec<Limit>,
     /// 0 to 100; none for a rule that denies.

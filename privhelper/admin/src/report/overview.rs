@@ -12,9 +12,33 @@ const PATTERNS: usize = 3;
 /// Most lines of one list; the details have all.
 const LINES: usize = 6;
 
-/// A part for each client.
+/// A part for each client, then one for each person or group that rules name.
 pub fn overview(report: &Report) -> Vec<Overview> {
-    report.clients.iter().map(|client| of_client(client, report)).collect()
+    let grants = || report.clients.iter().flat_map(|client| &client.groups).flat_map(|group| &group.grants);
+    let people = grants().flat_map(|grant| &grant.people).collect::<BTreeSet<_>>();
+    let people = people.into_iter().map(|name| of_person(name, report));
+    report.clients.iter().map(|client| of_client(client, report)).chain(people).collect()
+}
+
+/// What a person may cause through a client that quotes their session: what rules name them for.
+fn of_person(name: &str, report: &Report) -> Overview {
+    let grants = report.clients.iter().flat_map(|client| &client.groups).flat_map(|group| &group.grants);
+    let named = grants.filter(|grant| grant.people.iter().any(|of| of == name));
+    let (asks, may) = named.partition::<Vec<_>, _>(|grant| grant.decision == Decision::Ask);
+    let ids = asks.iter().chain(&may).map(|grant| grant.id.as_str()).collect::<BTreeSet<_>>();
+    let is_own = |finding: &&Finding| finding.rules.iter().any(|id| ids.contains(id.as_str()));
+    let lines = |grants: &[&Grant]| {
+        let lines = grants.iter().map(|grant| Line { rule: Some(grant.id.clone()), words: words(grant) });
+        shortened(lines.collect())
+    };
+    let who = "named by `people`, with an open session; besides, what the client may for anybody".to_owned();
+    Overview {
+        client: name.to_owned(),
+        who,
+        may: lines(&may),
+        asks: lines(&asks),
+        root: root(report, is_own),
+    }
 }
 
 fn of_client(client: &Client, report: &Report) -> Overview {
@@ -30,19 +54,25 @@ fn of_client(client: &Client, report: &Report) -> Overview {
             finding.rules.is_empty() && finding.message.starts_with(&format!("{} ", client.name));
         is_of_client || finding.rules.iter().any(|id| ids.contains(id.as_str()))
     };
+    let root = root(report, is_own);
+    Overview {
+        client: client.name.clone(),
+        who: client.who.clone(),
+        may: shortened(decided(Decision::Allow)),
+        asks: shortened(decided(Decision::Ask)),
+        root,
+    }
+}
+
+/// The findings that amount to root, of those that are the client's or person's own.
+fn root(report: &Report, is_own: impl Fn(&&Finding) -> bool) -> Vec<Line> {
     let found = report.findings.iter().filter(is_own).filter(|finding| rank(finding).is_some());
     let mut found = found.collect::<Vec<_>>();
     // Grants that are root alone come before those that need another grant; otherwise in the policy's order.
     found.sort_by_key(|finding| rank(finding));
     let mut root = found.into_iter().map(of_finding).collect::<Vec<_>>();
     root.dedup();
-    Overview {
-        client: client.name.clone(),
-        who: client.who.clone(),
-        may: shortened(decided(Decision::Allow)),
-        asks: shortened(decided(Decision::Ask)),
-        root: shortened(root),
-    }
+    shortened(root)
 }
 
 /// `write, remove *.html in /var/www/html`.

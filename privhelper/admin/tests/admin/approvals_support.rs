@@ -38,6 +38,7 @@ pub fn approval(id: &str) -> Approval {
         approvers: 1,
         approved_by: vec![],
         asked_by: 0,
+        excludes_asker: false,
     }
 }
 

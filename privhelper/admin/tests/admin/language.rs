@@ -369,3 +369,41 @@ fn refuses_hours_that_never_open_or_cannot_be_read() {
     let ran = broken.run(&["policy", "check"]);
     assert!(ran.out.contains("the time zone of `hours` cannot be read"), "{}", ran.out);
 }
+
+#[test]
+fn rules_for_people_say_whom_and_deny_rules_have_none() {
+    let rule = |keys: &str| WHOLE.replace("id = \"install\"", &format!("id = \"install\"\n{keys}"));
+    let host = TestHost::new(&rule(
+        "people = [\"ann\", \"group:web\"]\nperson_rate = \"2/1h\"\napprovers_exclude_asker = true",
+    ));
+    let ran = host.run(&["policy", "apply", "--yes"]);
+    assert_eq!(ran.exit, Exit::Done, "{} {}", ran.out, ran.err);
+    let rules = accepted::read(&host.host.accepted_dir()).unwrap().unwrap().rules;
+    let named = rules.rules.iter().find(|rule| rule.id == "install").unwrap();
+    assert_eq!(named.people, ["ann", "group:web"]);
+    assert_eq!((named.person_rate_count, named.person_rate_window_s), (2, 3600));
+    assert!(named.approvers_exclude_asker);
+    let report = host.run(&["policy", "report"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["ann", "group:web", "only where a session of ann or group:web is open and is quoted"] {
+        assert!(report.contains(words), "no {words:?} in {report}");
+    }
+    let explain = |person: &[&str]| {
+        host.run(&[&["policy", "explain", "package.install", "nginx", "--client", "agent"], person].concat())
+    };
+    assert_eq!(explain(&["--person", "ann"]).exit, Exit::NotApproved, "it asks");
+    let nobody = explain(&[]);
+    assert_eq!(nobody.exit, Exit::Refused);
+    assert!(nobody.out.contains("it is for ann, group:web with an open session"), "{}", nobody.out);
+    for (keys, words) in [
+        ("people = []", "`people` is empty"),
+        ("people = [\"group:\"]", "must be a user's or group's name"),
+        ("person_rate = \"2/1h\"", "`person_rate` without `people`"),
+    ] {
+        let ran = TestHost::new(&rule(keys)).run(&["policy", "check"]);
+        assert!(ran.exit != Exit::Done && ran.out.contains(words), "{keys}: {}", ran.out);
+    }
+    let deny = "\n[[rule]]\nid = \"no\"\nclient = \"agent\"\nverbs = [\"unit.stop\"]\nunits = [\"x.service\"]\n\
+                people = [\"ann\"]\ndecision = \"deny\"\njustification = \"x\"\n";
+    let ran = TestHost::new(&format!("{WHOLE}{deny}")).run(&["policy", "check"]);
+    assert!(ran.out.contains("nobody has to open a session"), "{}", ran.out);
+}

@@ -225,3 +225,21 @@ fn warns_of_hours_beside_a_rule_that_is_open_at_any_time() {
         assert_eq!(ran.out.contains(words), is_moot, "{other}\n{}", ran.out);
     }
 }
+
+#[test]
+fn warns_of_people_who_are_asked_beside_a_rule_that_lets_everybody_through() {
+    let asks = rule("one", "ask", &format!("people = [\"ann\"]\n{STOP_A}"));
+    let words = "who opens no session gets two instead, which is weaker (`people`)";
+    let two_agree = rule("two", "ask", &format!("approvers = 2\n{STOP_ALL}"));
+    let slow = asks.replace("people", "approvers = 2\npeople");
+    for (asks, other, is_moot) in [
+        (&asks, rule("two", "allow", STOP_ALL), true),
+        (&asks, two_agree, false),
+        (&asks, rule("two", "allow", &format!("people = [\"bob\"]\n{STOP_ALL}")), false),
+        (&slow, rule("two", "ask", STOP_ALL), true),
+        (&asks, rule("two", "deny", STOP_ALL), false),
+    ] {
+        let ran = TestHost::new(&format!("{GOOD}{asks}{other}")).run(&["policy", "check"]);
+        assert_eq!(ran.out.contains(words), is_moot, "{other}\n{}", ran.out);
+    }
+}

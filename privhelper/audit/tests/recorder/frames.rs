@@ -115,8 +115,13 @@ fn notes_and_recalls_share_one_connection() {
         link::send(&mut stream, Kind::Note, &root::Note { claim: Some(claim) }).unwrap();
         assert_eq!(link::read(&mut stream).unwrap().unwrap(), (Kind::Recorded, Vec::new()));
         assert_eq!(world.count(event), 1);
-        let recall =
-            root::Recall { uid: CLIENT, request_id: new_id(), body_sha256: vec![1; 32], attach: false };
+        let recall = root::Recall {
+            uid: CLIENT,
+            request_id: new_id(),
+            body_sha256: vec![1; 32],
+            attach: false,
+            ..root::Recall::default()
+        };
         link::send(&mut stream, Kind::Recall, &recall).unwrap();
         let (kind, payload) = link::read(&mut stream).unwrap().unwrap();
         assert_eq!(

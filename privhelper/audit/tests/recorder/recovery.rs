@@ -139,7 +139,13 @@ fn a_repeated_request_attaches_to_its_recovery() {
     let id = world.leave_begun("files");
     world.restart();
     let mut stream = world.broker();
-    let recall = root::Recall { uid: CLIENT, request_id: id, body_sha256: Vec::new(), attach: true };
+    let recall = root::Recall {
+        uid: CLIENT,
+        request_id: id,
+        body_sha256: Vec::new(),
+        attach: true,
+        ..root::Recall::default()
+    };
     postern_proto::link::send(&mut stream, Kind::Recall, &recall).unwrap();
     std::thread::sleep(Duration::from_millis(100));
     open.send(()).unwrap();

@@ -16,7 +16,13 @@ fn now() -> Duration {
 
 fn recall(world: &World, uid: u32, id: &str, body: &[u8]) -> root::Recalled {
     let mut stream = world.broker();
-    let recall = root::Recall { uid, request_id: id.to_owned(), body_sha256: body.to_vec(), attach: false };
+    let recall = root::Recall {
+        uid,
+        request_id: id.to_owned(),
+        body_sha256: body.to_vec(),
+        attach: false,
+        ..root::Recall::default()
+    };
     link::send(&mut stream, Kind::Recall, &recall).unwrap();
     link::strict(&link::read(&mut stream).unwrap().unwrap().1).unwrap()
 }
@@ -104,8 +110,13 @@ fn a_second_call_follows_the_first() {
     let mut streams = (0..5).map(|_| world.broker()).collect::<Vec<_>>();
     for (number, stream) in streams.iter_mut().enumerate() {
         if number == 4 {
-            let recall =
-                root::Recall { uid: CLIENT, request_id: id.clone(), body_sha256: vec![1; 32], attach: true };
+            let recall = root::Recall {
+                uid: CLIENT,
+                request_id: id.clone(),
+                body_sha256: vec![1; 32],
+                attach: true,
+                ..root::Recall::default()
+            };
             link::send(stream, Kind::Recall, &recall).unwrap();
         } else {
             link::send(stream, Kind::RecorderExecute, &World::execute(world.claim(&id))).unwrap();

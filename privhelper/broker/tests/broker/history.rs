@@ -44,19 +44,19 @@ fn question(uid: u32, bytes: &str, paths: &[&str]) -> Question {
 fn counts_a_rule_once_a_request_and_over_restarts() {
     let directory = tempfile::tempdir().unwrap();
     let history = open(directory.path());
-    history.reserve(&grant(&["/srv/x/1.a", "/srv/x/2.a"]), 1_000_000).unwrap();
+    history.reserve(&grant(&["/srv/x/1.a", "/srv/x/2.a"]), None, 1_000_000).unwrap();
     for _ in 0..5 {
-        history.reserve(&grant(&["/srv/x/1.b"]), 1_000_000).unwrap();
+        history.reserve(&grant(&["/srv/x/1.b"]), None, 1_000_000).unwrap();
     }
     let history = open(directory.path());
-    history.reserve(&grant(&["/srv/x/1.a"]), 2_000_000).unwrap();
-    let Err(Error::Denied(denied)) = history.reserve(&grant(&["/srv/x/1.a"]), 2_500_500) else {
+    history.reserve(&grant(&["/srv/x/1.a"]), None, 2_000_000).unwrap();
+    let Err(Error::Denied(denied)) = history.reserve(&grant(&["/srv/x/1.a"]), None, 2_500_500) else {
         panic!("a third within the hour")
     };
     assert_eq!((denied.code, denied.retry_after_s), (Code::RateLimited, 2100));
     assert_eq!(denied.message, "rate limit of rule two reached (2 in 3600 s)");
-    history.reserve(&grant(&["/srv/x/1.a"]), 4_600_001).unwrap();
-    history.reserve(&grant(&["/srv/x/1.a"]), 4_600_001).unwrap_err();
+    history.reserve(&grant(&["/srv/x/1.a"]), None, 4_600_001).unwrap();
+    history.reserve(&grant(&["/srv/x/1.a"]), None, 4_600_001).unwrap_err();
 }
 
 #[test]
@@ -65,12 +65,12 @@ fn a_request_that_did_not_begin_does_not_count_for_the_rate() {
     let history = open(directory.path());
     let grant = grant(&["/srv/x/1.a"]);
     for _ in 0..4 {
-        let reservation = history.reserve(&grant, 5000).unwrap();
+        let reservation = history.reserve(&grant, None, 5000).unwrap();
         history.give_back(&reservation).unwrap();
     }
-    history.reserve(&grant, 5000).unwrap();
-    history.reserve(&grant, 5000).unwrap();
-    open(directory.path()).reserve(&grant, 5000).unwrap_err();
+    history.reserve(&grant, None, 5000).unwrap();
+    history.reserve(&grant, None, 5000).unwrap();
+    open(directory.path()).reserve(&grant, None, 5000).unwrap_err();
 }
 
 #[test]
@@ -126,4 +126,23 @@ fn refuses_to_start_on_a_damaged_file() {
     std::fs::write(directory.path().join("history"), b"\xff\xff\xff").unwrap();
     let fault = History::open(directory.path().join("history")).unwrap_err();
     assert!(fault.to_string().ends_with("history is damaged; remove it"), "{fault}");
+}
+
+#[test]
+fn counts_each_person_for_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let client = root::Client { name: "agent".to_owned(), user: "postern".to_owned(), group: String::new() };
+    let named = root::Rule { person_rate_count: 1, person_rate_window_s: 3600, ..rule("named", "*.a", 0) };
+    let rules =
+        root::Rules { version: 1, clients: vec![client], rules: vec![named], ..root::Rules::default() };
+    let policy = Policy::compile(&rules, Digest::ZERO).unwrap();
+    let identity = Identity { uid: 7, users: vec!["postern".to_owned()], ..Identity::default() };
+    let wanted = (VerbId::FileRemove, Object::read(TargetPath::new("/srv/x/1.a").unwrap()));
+    let grant = policy.decide(&identity, &[wanted]).unwrap();
+    open(directory.path()).reserve(&grant, Some(1001), 5000).unwrap();
+    let Err(Error::Denied(denied)) = open(directory.path()).reserve(&grant, Some(1001), 6000) else {
+        panic!("not limited");
+    };
+    assert_eq!(denied.message, "rate limit of rule named reached (1 in 3600 s for uid 1001)");
+    open(directory.path()).reserve(&grant, Some(1002), 6000).unwrap();
 }

@@ -136,6 +136,17 @@ impl Policy {
         is_user && who.uid != 0 && self.client_indexes(who).is_empty()
     }
 
+    /// Adds the person whose session a client quoted. A uid that is no person (any more) is nobody.
+    pub fn asked_by(&self, who: Identity, person: Identity) -> Identity {
+        let asker = self.is_person(&person).then(|| Box::new(person));
+        Identity { asker, ..who }
+    }
+
+    /// Whether a rule wants to know who asks.
+    pub fn names_people(&self) -> bool {
+        self.rules.iter().any(|rule| !rule.people.is_empty() || rule.approvers_exclude_asker)
+    }
+
     /// The indexes of those clients.
     pub(super) fn client_indexes(&self, who: &Identity) -> Vec<usize> {
         let clients = self.clients().iter().enumerate();

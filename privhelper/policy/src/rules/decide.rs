@@ -30,7 +30,7 @@ impl Policy {
         let patched = grants.iter().filter(|(verb, _)| *verb == VerbId::FilePatch).count();
         let mut elements = Vec::with_capacity(grants.len());
         for (verb, object) in grants.iter().filter(|(verb, _)| !verb.is_open()) {
-            let rules = self.element(&clients, who.unix_s, *verb, object, patched)?;
+            let rules = self.element(&clients, who, *verb, object, patched)?;
             elements.push(Element { verb: *verb, object: object.without_content(), rules });
         }
         let least = grants.iter().map(|(_, object)| object.least()).max().unwrap_or(Decision::Allow);
@@ -47,7 +47,7 @@ impl Policy {
 
     /// Whether the same client may also do `verb` to `object` without asking: for what an answer may contain.
     pub fn grants(&self, who: &Identity, verb: VerbId, object: &Object) -> bool {
-        let rules = self.element(&self.client_indexes(who), who.unix_s, verb, object, 0).unwrap_or_default();
+        let rules = self.element(&self.client_indexes(who), who, verb, object, 0).unwrap_or_default();
         rules.first().is_some_and(|rule| rule.decision == Decision::Allow)
     }
 
@@ -63,7 +63,7 @@ impl Policy {
         let Grant { mut elements, flags, least } = grant;
         self.check_along(&clients, &elements, facts)?;
         for (verb, object) in implied(&elements, facts)? {
-            match self.element(&clients, who.unix_s, verb, &object, 0) {
+            match self.element(&clients, who, verb, &object, 0) {
                 Ok(rules) => elements.push(Element { verb, object, rules }),
                 Err(why) => canonical(&object, facts, why)?,
             }
@@ -132,14 +132,14 @@ impl Policy {
     fn element(
         &self,
         clients: &[usize],
-        unix_s: u64,
+        who: &Identity,
         verb: VerbId,
         object: &Object,
         patched: usize,
     ) -> Result<Vec<Arc<Rule>>, Denied> {
         self.protect.check_object(verb, object)?;
-        let selected =
-            self.rules_for(clients, verb).filter(|rule| rule.selects(verb, object)).collect::<Vec<_>>();
+        let selects = |rule: &&Arc<Rule>| rule.selects(verb, object) && rule.is_for(who);
+        let selected = self.rules_for(clients, verb).filter(selects).collect::<Vec<_>>();
         let strictest = selected.iter().map(|rule| rule.decision).max();
         let mut rules = selected.into_iter().filter(|rule| Some(rule.decision) == strictest).cloned();
         match strictest {
@@ -150,10 +150,13 @@ impl Policy {
             }
             Some(Decision::Allow | Decision::Ask) => {
                 self.check_arguments(object)?;
-                fit(rules.collect(), |rule| {
+                let rules = rules.collect::<Vec<_>>();
+                // No other rule steps in: without a session they could agree to their own request.
+                rules.iter().try_for_each(|rule| rule.holds_asker(who))?;
+                fit(rules, |rule| {
                     rule.holds(object)?;
                     rule.holds_verb(verb, patched)?;
-                    self.holds_hours(rule, unix_s)
+                    self.holds_hours(rule, who.unix_s)
                 })
             }
         }

@@ -85,6 +85,11 @@ impl Grant {
         self.ask_rules().map(|rule| rule.approvers).max().unwrap_or(1)
     }
 
+    /// Whether the person who asked cannot approve.
+    pub fn excludes_asker(&self) -> bool {
+        self.ask_rules().any(|rule| rule.approvers_exclude_asker)
+    }
+
     /// How long the request waits for approval: the shortest time of any `ask` rule of the request.
     pub fn approval_ttl(&self) -> Duration {
         let shortest = self.ask_rules().map(|rule| rule.approval_ttl_s).min();

@@ -3,6 +3,7 @@
 use super::decision::Decision;
 use super::lines::first_unlisted;
 use super::object::{Object, Selector};
+use crate::accounts::Identity;
 use crate::error::{Code, Denied, each};
 use crate::types::{FileMode, PackageVersion, Pattern, TargetPath, UserName};
 use crate::verb_id::VerbId;
@@ -58,6 +59,14 @@ impl Rule {
             root::Decision::Ask => Decision::Ask,
             root::Decision::Unspecified => return Err("no decision".to_owned()),
         };
+        for name in &rule.people {
+            UserName::new("people", name.strip_prefix("group:").unwrap_or(name))
+                .map_err(|invalid| invalid.to_string())?;
+        }
+        // Nobody has to open a session: such a rule would bar nobody.
+        if decision == Decision::Deny && !rule.people.is_empty() {
+            return Err("a deny rule has no `people`".to_owned());
+        }
         Ok(Self {
             verbs: verbs.collect::<Result<_, _>>()?,
             decision,
@@ -79,6 +88,29 @@ impl Rule {
             verb != VerbId::RequestUndo && self.selector.selects(verb, object)
         };
         is_selected && self.verbs.contains(&verb)
+    }
+
+    /// Whether the rule is for whoever asks. One that names `people` is for a person whose session was quoted, and for nobody
+    /// without.
+    pub fn is_for(&self, who: &Identity) -> bool {
+        let is_one = |name: &String, person: &Identity| match name.strip_prefix("group:") {
+            Some(group) => person.groups.iter().any(|own| own == group),
+            None => person.users.contains(name),
+        };
+        let is_named = |person: &Identity| self.people.iter().any(|name| is_one(name, person));
+        self.people.is_empty() || (!who.has_asker_left && who.asker.as_deref().is_some_and(is_named))
+    }
+
+    /// Whether it is known who asks, where that person cannot agree: without a session they could.
+    ///
+    /// # Errors
+    /// `limit_exceeded` with the limit's name.
+    pub fn holds_asker(&self, who: &Identity) -> Result<(), Denied> {
+        self.keep(who.asker.is_some() || !self.approvers_exclude_asker, || {
+            "nothing without a session of the person who asks (`approvers_exclude_asker`): ask through the \
+             agent, as a member of postern-users who is no client"
+                .to_owned()
+        })
     }
 
     /// Whether the object keeps the limits that the request alone can break.

@@ -17,6 +17,7 @@ mod files;
 mod flags;
 mod hours;
 mod patterns;
+mod people;
 mod plans;
 mod requests;
 mod rules;

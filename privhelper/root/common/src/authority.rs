@@ -23,8 +23,8 @@ use std::sync::Arc;
 pub enum Purpose<'a> {
     /// An effect or a read: `ask` needs consent.
     Act(Option<&'a Envelope>),
-    /// The facts of a change, before people are asked: `ask` counts as `allow`.
-    Facts,
+    /// The facts of a change, before people are asked, with the person who asks: `ask` counts as `allow`.
+    Facts(u32),
 }
 
 /// The input of a decision.
@@ -60,9 +60,9 @@ impl<'a> Authority<'a> {
         ordered: &'a Ordered,
         purpose: Purpose<'a>,
     ) -> Result<Self, Denied> {
-        let (envelope, needs_consent) = match purpose {
-            Purpose::Act(envelope) => (envelope, true),
-            Purpose::Facts => (None, false),
+        let (envelope, needs_consent, person_uid) = match purpose {
+            Purpose::Act(envelope) => (envelope, true, envelope.map_or(0, |envelope| envelope.person_uid)),
+            Purpose::Facts(person_uid) => (None, false, person_uid),
         };
         let order = &ordered.order;
         if order.policy_digest != policy.digest().as_bytes() {
@@ -87,6 +87,8 @@ impl<'a> Authority<'a> {
             return Err(Denied::new(Code::NoGrant, "an operator may only undo"));
         }
         let who = Identity { unix_s: host.unix().as_secs(), ..accounts.identity(order.uid) };
+        let has_asker_left = envelope.is_some_and(|envelope| envelope.has_person_left);
+        let who = Identity { has_asker_left, ..policy.asked_by(who, accounts.identity(person_uid)) };
         let authority = Self { host, policy, accounts, ordered, who, inverse, envelope, needs_consent };
         if by_operator && let Some(envelope) = envelope {
             authority.check_person(envelope.operator_uid)?;
@@ -166,7 +168,9 @@ impl<'a> Authority<'a> {
         if envelope.approved != wanted {
             return denied("what was approved is not this order");
         }
-        let approvers = envelope.approvers.iter().copied().collect::<BTreeSet<_>>();
+        let asker = self.who.asker.as_ref().filter(|_| grant.excludes_asker()).map(|asker| asker.uid);
+        let may_agree = |uid: &u32| Some(*uid) != asker;
+        let approvers = envelope.approvers.iter().copied().filter(may_agree).collect::<BTreeSet<_>>();
         approvers.iter().try_for_each(|uid| self.check_person(*uid))?;
         if u32::try_from(approvers.len()).unwrap_or(u32::MAX) < grant.approvers() {
             return denied("not all required approvers have approved");

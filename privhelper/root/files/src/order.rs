@@ -75,9 +75,9 @@ pub fn execute(state: &State, envelope: &Envelope, ordered: &Ordered) -> Result<
 ///
 /// # Errors
 /// The change is refused, or its paths are.
-pub fn inspect(state: &State, ordered: &Ordered) -> Result<root::Facts, Error> {
+pub fn inspect(state: &State, ordered: &Ordered, person_uid: u32) -> Result<root::Facts, Error> {
     let accounts = state.host.accounts()?;
-    let authority = state.authority(&accounts, ordered, Purpose::Facts)?;
+    let authority = state.authority(&accounts, ordered, Purpose::Facts(person_uid))?;
     let (grant, changes) = change::decide(&authority, unknown(&authority))?;
     let directories = plan::open_directories(&authority, &changes)?;
     confine::give_up_writing(&directories)?;

@@ -583,3 +583,18 @@ fn order_bytes(world: &World, id: &str, path: &str) -> Vec<u8> {
     let facts = Some(root::Facts { files: vec![absent], ..root::Facts::default() });
     root::Order { facts, ..order(world, id, path, b"x") }.encode_to_vec()
 }
+
+#[test]
+fn invents_no_person_for_a_rule_with_people() {
+    let world = World::new(|at| vec![root::Rule { people: strings(&["ann"]), ..changing(at) }]);
+    let (_ann, token) = world.session(ANN);
+    let done = |claimed_uid: u32, session: &str| {
+        let id = new_id();
+        let path = world.text(&format!("site/{id}"));
+        let claim = claim(&world, &id, "file.write", &path);
+        let claim = root::Claim { claimed_uid, session: session.to_owned(), ..claim };
+        execute(&world, claim, &order(&world, &id, &path, b"x"), b"x").is_done()
+    };
+    assert!(!done(ANN, "") && !done(ANN, &"0".repeat(32)) && !done(BOB, &token));
+    assert!(done(ANN, &token), "it can use a session while it is open: SECURITY.md says so");
+}

@@ -3,7 +3,7 @@
 use crate::approvals::ask;
 use postern_corridor::{
     ANN, Answer, BOB, CLIENT_UID, GROUP_UID, OPERATOR, World, changing, eventually, meta_with, new_id,
-    write_request,
+    strings, write_request,
 };
 use postern_policy::types::Digest;
 use postern_proto::root::v1 as root;
@@ -252,4 +252,95 @@ fn an_interrupted_effect_is_recorded_with_the_session_that_it_quoted() {
     eventually("what waited is refused", || world.count("refused") == 1);
     let ended = json!({"uid": ANN, "session": name(&token), "proof": "kernel"});
     assert_eq!(who(&world, "refused"), (ended, json!({"uid": ANN})));
+}
+
+fn for_people(people: &'static [&'static str]) -> World {
+    World::new(move |at| vec![root::Rule { people: strings(people), ..changing(at) }])
+}
+
+#[test]
+fn a_rule_with_people_is_for_those_whose_session_is_open_and_quoted() {
+    let world = for_people(&["ann"]);
+    let ((ann, anns), (_bob, bobs)) = (world.session(ANN), world.session(BOB));
+    assert_eq!(send(&world, ANN, &anns).code, 0);
+    assert_eq!(who(&world, "begin").0["uid"], ANN);
+    for (claimed, token) in [(ANN, ""), (BOB, bobs.as_str()), (ANN, &bobs), (0, &anns)] {
+        assert_eq!(send(&world, claimed, token).refused().code, "no_grant", "{claimed}");
+    }
+    drop(ann);
+    eventually("the session has ended", || world.recorder().sessions.all.lock().unwrap().len() == 1);
+    assert_eq!(send(&world, ANN, &anns).refused().code, "no_grant");
+    assert_eq!(world.count("begin"), 1);
+}
+
+#[test]
+fn a_group_of_people_is_that_of_the_account_files_now() {
+    let world = for_people(&["group:web"]);
+    let (_ann, token) = world.session(ANN);
+    assert_eq!(send(&world, ANN, &token).refused().code, "no_grant");
+    let group = std::fs::read_to_string(world.path("group")).unwrap();
+    std::fs::write(world.path("group"), format!("{group}web:x:4000111:ann\n")).unwrap();
+    assert_eq!(send(&world, ANN, &token).code, 0);
+}
+
+#[test]
+fn a_person_who_left_while_people_were_asked_is_nobody_to_root() {
+    let world = World::new(|at| {
+        let asks = root::Rule { decision: root::Decision::Ask.into(), approvers: 1, ..changing(at) };
+        vec![root::Rule { people: strings(&["ann"]), ..asks }]
+    });
+    let (_ann, token) = world.session(ANN);
+    let (mut client, stream, id) = waiting(&world, &token);
+    let group = std::fs::read_to_string(world.path("group")).unwrap();
+    std::fs::write(world.path("group"), group.replace("ann,bob", "bob")).unwrap();
+    assert_eq!(world.operator(OPERATOR).approve(&id), Ok(0));
+    let answer = client.answer(stream);
+    assert_eq!(answer.completed().code, "no_grant");
+    assert!(!world.path("site/a").exists());
+}
+
+#[test]
+fn the_person_who_asked_cannot_approve_where_the_rule_says_so() {
+    let world = World::new(|at| {
+        let asks = root::Rule { decision: root::Decision::Ask.into(), approvers: 1, ..changing(at) };
+        vec![root::Rule { approvers_exclude_asker: true, ..asks }]
+    });
+    let refused = send(&world, ANN, "").refused().clone();
+    assert_eq!(refused.code, "limit_exceeded");
+    assert!(refused.message.contains("`approvers_exclude_asker`"), "{}", refused.message);
+    let (_ann, token) = world.session(ANN);
+    let (mut client, stream, id) = waiting(&world, &token);
+    let own = world.operator(ANN).approve(&id).unwrap_err().1;
+    assert!(own.contains("a session of yours was quoted"), "{own}");
+    assert_eq!(world.operator(BOB).approve(&id), Ok(0));
+    assert_eq!(client.answer(stream).code, 0);
+}
+
+#[test]
+fn each_person_has_a_rate_of_their_own() {
+    let world = World::new(|at| {
+        let named = root::Rule { people: strings(&["ann", "bob"]), ..changing(at) };
+        vec![root::Rule { person_rate_count: 1, person_rate_window_s: 3600, ..named }]
+    });
+    let ((_ann, anns), (_bob, bobs)) = (world.session(ANN), world.session(BOB));
+    assert_eq!(send(&world, ANN, &anns).code, 0);
+    let limited = send(&world, ANN, &anns).refused().clone();
+    assert_eq!(limited.code, "rate_limited");
+    assert!(limited.message.contains(&format!("(1 in 3600 s for uid {ANN})")), "{}", limited.message);
+    assert_eq!(send(&world, BOB, &bobs).code, 0);
+}
+
+#[test]
+fn an_order_for_people_whose_session_ended_while_it_waited_is_refused_by_root() {
+    let world = World::new(|at| {
+        let asks = root::Rule { decision: root::Decision::Ask.into(), approvers: 1, ..changing(at) };
+        vec![root::Rule { people: strings(&["ann"]), ..asks }]
+    });
+    let (ann, token) = world.session(ANN);
+    let (mut client, stream, id) = waiting(&world, &token);
+    drop(ann);
+    eventually("the session has ended", || world.recorder().sessions.all.lock().unwrap().is_empty());
+    assert_eq!(world.operator(OPERATOR).approve(&id), Ok(0));
+    assert_eq!(client.answer(stream).completed().code, "no_grant");
+    assert!(!world.path("site/a").exists());
 }

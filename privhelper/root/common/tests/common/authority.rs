@@ -1,6 +1,6 @@
 //! Root's own decision: consent, policy digest, and undo.
 
-use crate::support::{AGENT, MEMBER, OPERATOR, SECOND, World, rule};
+use crate::support::{AGENT, ANN, BOB, MEMBER, OPERATOR, SECOND, World, rule};
 use postern_policy::types::UnitName;
 use postern_policy::{Grant, Object, RequiredGrant, VerbId};
 use postern_proto::link::approval_digest;
@@ -79,7 +79,7 @@ fn an_ask_rule_needs_distinct_approvers_who_are_no_clients() {
     };
     assert_eq!(act(&earlier).unwrap_err(), "not_approved", "an approval of another boot");
     assert_eq!(decide(&world, &ordered, Purpose::Act(None), &start()).unwrap_err(), "not_approved");
-    assert!(decide(&world, &ordered, Purpose::Facts, &start()).is_ok(), "facts need no consent");
+    assert!(decide(&world, &ordered, Purpose::Facts(0), &start()).is_ok(), "facts need no consent");
 }
 
 fn inverse(world: &World, uid: u32) -> Inverse {
@@ -149,4 +149,32 @@ fn an_operator_undoes_without_a_rule_but_nothing_protected() {
     let denied =
         decide(&world, &plain, Purpose::Act(Some(&by(OPERATOR))), &unit(VerbId::UnitStop, "nginx.service"));
     assert_eq!(denied.unwrap_err(), "no_grant", "an operator's envelope is good for undo alone");
+}
+
+#[test]
+fn the_person_who_asked_is_one_now_and_cannot_agree_where_the_rule_says_so() {
+    use postern_proto::root::v1::Rule;
+    let named = Rule { people: vec!["ann".to_owned()], ..rule("start", Decision::Allow, &["unit.start"]) };
+    let world = World::new(vec![named]);
+    let ordered = world.order(AGENT, "unit.start", None);
+    let by = |person_uid: u32| Envelope { person_uid, ..Envelope::default() };
+    let act = |envelope: &Envelope| decide(&world, &ordered, Purpose::Act(Some(envelope)), &start());
+    assert!(act(&by(ANN)).is_ok());
+    assert!(decide(&world, &ordered, Purpose::Facts(ANN), &start()).is_ok());
+    // Nobody, root, the client itself, somebody who is not in postern-users, and somebody else who is.
+    for uid in [0, AGENT, OPERATOR, BOB, 4_294_967_295] {
+        assert_eq!(act(&by(uid)).unwrap_err(), "no_grant", "{uid}");
+        assert_eq!(decide(&world, &ordered, Purpose::Facts(uid), &start()).unwrap_err(), "no_grant", "{uid}");
+    }
+    let asks = Rule { approvers_exclude_asker: true, ..rule("start", Decision::Ask, &["unit.start"]) };
+    let world = World::new(vec![asks]);
+    let ordered = world.order(AGENT, "unit.start", None);
+    let act = |person_uid: u32, approvers: &[u32]| {
+        let envelope = Envelope { person_uid, ..consent(&world, &ordered, approvers) };
+        decide(&world, &ordered, Purpose::Act(Some(&envelope)), &start()).map(drop)
+    };
+    assert_eq!(act(ANN, &[OPERATOR]), Ok(()));
+    assert_eq!(act(ANN, &[OPERATOR, ANN]), Ok(()), "with enough others the asker's agreement is no harm");
+    assert_eq!(act(ANN, &[ANN]), Err("not_approved"));
+    assert_eq!(act(0, &[OPERATOR]), Err("limit_exceeded"), "nobody is known to have asked");
 }

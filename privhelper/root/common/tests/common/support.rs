@@ -15,9 +15,11 @@ pub const AGENT: u32 = 2001;
 pub const MEMBER: u32 = 2002;
 pub const OPERATOR: u32 = 2003;
 pub const SECOND: u32 = 2004;
+pub const ANN: u32 = 2005;
+pub const BOB: u32 = 2006;
 
-pub const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\nagent:x:2001:2001::/:/bin/sh\nmember:x:2002:2002::/:/bin/sh\noperator:x:2003:2003::/:/bin/sh\nsecond:x:2004:2004::/:/bin/sh\n";
-pub const GROUP: &str = "root:x:0:\nadmins:x:3000:member\n";
+pub const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\nagent:x:2001:2001::/:/bin/sh\nmember:x:2002:2002::/:/bin/sh\noperator:x:2003:2003::/:/bin/sh\nsecond:x:2004:2004::/:/bin/sh\nann:x:2005:2005::/:/bin/sh\nbob:x:2006:2006::/:/bin/sh\n";
+pub const GROUP: &str = "root:x:0:\nadmins:x:3000:member\npostern-users:x:3001:ann,bob,agent\n";
 
 pub struct World {
     /// Removed when this is dropped.
