@@ -36,6 +36,7 @@ pub mod shell_parser;
 pub mod shell_policy;
 pub mod shims;
 mod store;
+pub mod telemetry;
 
 pub use config::host::Host;
 pub use protocol::exit::Exit;

@@ -534,6 +534,10 @@ async fn metrics_count_tasks_requests_and_answers_and_hold_no_text_of_a_task() {
         "postern_agent_tasks{status=\"queued\"} 0\n",
         "postern_agent_requests_total{verb=\"package.install\",decision=\"allow\"} 1\n",
         "postern_agent_approvals_waiting 0\n",
+        "postern_agent_steps_total{tool=\"ensure_running\",status=\"ok\"} 1\n",
+        "postern_agent_tokens_total{kind=\"output\"} 0\n",
+        "postern_agent_task_seconds_count 1\n",
+        "postern_agent_request_seconds_count{verb=\"package.install\"} 1\n",
     ] {
         assert!(after.contains(line), "no {line:?} in {after}");
     }
@@ -559,6 +563,7 @@ async fn metrics_count_what_waits_for_a_person_until_it_ends() {
     go.notify_one();
     let after = metrics_with(&place, "postern_agent_approvals_waiting 0\n").await;
     assert!(after.contains("verb=\"unit.restart\",decision=\"not_approved\"} 1\n"), "{after}");
+    assert!(after.contains("postern_agent_refusals_total{code=\"not_approved\"} 1\n"), "{after}");
 }
 
 #[tokio::test]

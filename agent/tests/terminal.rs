@@ -402,7 +402,7 @@ fn long_patch(pager: Option<&str>) -> Terminal {
     if let Some(pager) = pager {
         place.script("pager", pager);
     }
-    let lines: String = (0..40).map(|line| format!("+line {line} \u{1b}[2J\n")).collect();
+    let lines = (0..40).map(|line| format!("+line {line} \u{1b}[2J\n")).collect::<Vec<_>>().concat();
     std::fs::write(place.path("diff"), format!("--- /dev/null\n+++ b/etc/x\n@@ -0,0 +1,40 @@\n{lines}"))
         .unwrap();
     let from = place.path("diff").display().to_string();
@@ -437,7 +437,7 @@ async fn long_diff_without_a_pager_is_shown_as_it_is() {
 
 #[tokio::test]
 async fn interrupt_in_the_pager_of_a_question_does_not_end_the_task() {
-    let lines: String = (0..60).map(|line| format!("line {line}\n")).collect();
+    let lines = (0..60).map(|line| format!("line {line}\n")).collect::<Vec<_>>().concat();
     let server = server::Server::start(vec![
         calls("write_file", &serde_json::json!({ "path": "/etc/x", "content": lines })),
         calls("finish", &serde_json::json!({ "outcome": "done", "summary": "all is said" })),

@@ -23,8 +23,10 @@ use crate::plan::changes;
 use crate::protocol::plan::Expected;
 use crate::redaction::Secrets;
 use crate::redaction::redact;
+use crate::telemetry::spans;
 use serde_json::json;
 use std::sync::LazyLock;
+use tracing::Instrument;
 
 /// The most checks that a model may name as proof.
 const VERIFY_LIMIT: usize = 10;
@@ -546,8 +548,13 @@ impl<'t> Dialogue<'t> {
         let done = if let Some(done) = self.past.done() {
             done.unwrap_or_else(lost)
         } else {
-            let ToolResult { mut content, outcome: went } =
-                results::within(call.of().time, executor.run(call)).await;
+            let span = spans::tool(call.tool());
+            let run = executor.run(call).instrument(span.clone());
+            let ToolResult { mut content, outcome: went } = results::within(call.of().time, run).await;
+            span.record("postern.status", went.word());
+            if went == CallOutcome::Failed {
+                spans::fail(&span);
+            }
             let redacted = self.secrets.values_of(&mut content) + call.of().redact(&mut content);
             if redacted > 0 {
                 content["redacted_count"] = json!(redacted);

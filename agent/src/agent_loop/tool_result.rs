@@ -27,3 +27,17 @@ pub enum CallOutcome {
     /// The call was all that was wanted.
     Finished,
 }
+
+impl CallOutcome {
+    /// The outcome as spans name it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Finished => "finished",
+        }
+    }
+}

@@ -128,7 +128,7 @@ impl Session<'_> {
                 self.resume_task(id).await;
             }
             Input::Can => {
-                self.can(Vec::new()).await;
+                Box::pin(self.can(Vec::new())).await;
             }
             Input::Undo(id) => {
                 match self.whole_id(id).await {

@@ -100,7 +100,7 @@ impl Session<'_> {
             Command::Plan { task } => self.plan(task.join(" ")).await,
             Command::Tasks { command } => self.tasks(command.unwrap_or(Tasks::List)).await,
             Command::Schedule { command } => self.schedules(command.unwrap_or(Schedules::List)).await,
-            Command::Can { command } => self.can(command).await,
+            Command::Can { command } => Box::pin(self.can(command)).await,
             Command::Health => self.health().await,
             Command::Doctor => self.doctor().await,
             Command::Config(command) => self.config(command),

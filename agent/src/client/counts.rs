@@ -9,7 +9,12 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use std::time::Instant;
+
+/// Histograms by one label whose values are fixed words.
+type Seconds = Family<[(&'static str, &'static str); 1], Histogram, fn() -> Histogram>;
 
 /// The labels of a request. No value comes from a person or a model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -19,16 +24,37 @@ struct Labels {
 }
 
 /// The counts of one helper's client.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Counts {
     requests: Family<Labels, Counter>,
+    refusals: Family<[(&'static str, String); 1], Counter>,
+    seconds: Seconds,
     waiting: Gauge,
     last_answer: Gauge,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
+            requests: Family::default(),
+            refusals: Family::default(),
+            seconds: Family::new_with_constructor(seconds),
+            waiting: Gauge::default(),
+            last_answer: Gauge::default(),
+        }
+    }
+}
+
+/// A histogram of seconds from 10 ms to 22 min.
+#[must_use]
+pub fn seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.01, 3.0, 12))
 }
 
 /// A request under way: counted as waiting while it waits, whatever ends it.
 pub struct UnderWay<'c> {
     counts: &'c Counts,
+    began: Instant,
     is_waiting: bool,
 }
 
@@ -39,6 +65,16 @@ impl Counts {
             "requests",
             "Requests of this agent since it started by verb and decision: allow, ask (a person approved), not_approved, refused, none (no answer)",
             self.requests.clone(),
+        );
+        registry.register(
+            "refusals",
+            "Requests of this agent since it started that were not carried out or failed, by the code of their answer",
+            self.refusals.clone(),
+        );
+        registry.register(
+            "request_seconds",
+            "Time from a request to its outcome by verb; the time that people take to approve is in it",
+            self.seconds.clone(),
         );
         registry.register(
             "approvals_waiting",
@@ -55,7 +91,7 @@ impl Counts {
     /// A request begins.
     #[must_use]
     pub fn begin(&self) -> UnderWay<'_> {
-        UnderWay { counts: self, is_waiting: false }
+        UnderWay { counts: self, began: Instant::now(), is_waiting: false }
     }
 
     /// A request has ended. Dry runs and checks are not counted.
@@ -66,11 +102,22 @@ impl Counts {
         }
         if ask.mode == Mode::Execute {
             self.requests.get_or_create(&Labels { verb: ask.request.verb(), decision }).inc();
+            if !outcome.end.code().is_empty() {
+                self.refusals.get_or_create(&[("code", outcome.end.code().to_owned())]).inc();
+            }
         }
     }
 }
 
 impl UnderWay<'_> {
+    /// Counts the time of a request that has its outcome.
+    pub fn end(self, ask: &PendingRequest) {
+        if ask.mode == Mode::Execute {
+            let seconds = self.counts.seconds.get_or_create(&[("verb", ask.request.verb())]);
+            seconds.observe(self.began.elapsed().as_secs_f64());
+        }
+    }
+
     /// Takes note of an event.
     pub fn see(&mut self, event: &Event) {
         let is_waiting = matches!(event, Event::Waiting(_));
@@ -92,7 +139,8 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-fn decision(end: &Event) -> &'static str {
+/// The decision as metrics and spans name it.
+pub fn decision(end: &Event) -> &'static str {
     match end {
         Event::Completed(done) => match done.decision {
             Decision::Ask => "ask",

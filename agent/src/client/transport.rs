@@ -1,12 +1,15 @@
 //! The two ways that a request can take: to the helper, or through the agent.
 
 use super::agent::AgentClient;
+use super::counts;
 use super::helper::Helper;
 use super::pending_request::{AttemptError, Outcome, PendingRequest};
 use crate::protocol::event::{AgentError, Event};
+use crate::telemetry::spans;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tracing::Instrument;
 
 /// The way a request takes.
 pub enum Transport {
@@ -42,8 +45,15 @@ impl Transport {
             under_way.see(event);
             on(event);
         };
-        let outcome = self.wait(ask, &mut heard).await;
+        let span = spans::request(ask.request.verb(), ask.mode, &ask.id);
+        let outcome = self.wait(ask, &mut heard).instrument(span.clone()).await;
+        span.record("postern.decision", counts::decision(&outcome.end));
+        if !outcome.end.code().is_empty() {
+            span.record("postern.code", outcome.end.code());
+            spans::fail(&span);
+        }
         helper.counts().end(ask, &outcome);
+        under_way.end(ask);
         outcome
     }
 

@@ -3,7 +3,7 @@
 use super::model_extra::{Extra, Price};
 use super::values::{
     AbsolutePath, BaseUrl, LogFormat, LogLevel, Loopback, Profile, Provider, ResponseFormat, SecretRef, Span,
-    TokenParameter, Unenforced, Value, WebhookEvent, WebhookUrl,
+    TelemetryExporter, TokenParameter, Unenforced, Value, WebhookEvent, WebhookUrl,
 };
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
@@ -133,5 +133,14 @@ tables! {
         format: LogFormat = LogFormat::Text,
         /// Which lines there are.
         level: LogLevel = LogLevel::Info,
+    }
+    /// `[telemetry]`: OpenTelemetry spans, without any text of people, models, files or commands.
+    Telemetry {
+        /// The place that they are sent to.
+        exporter: TelemetryExporter = TelemetryExporter::Off,
+        /// The file of the exporter jsonl; /dev/stdout is the journal.
+        file: AbsolutePath = AbsolutePath::of("/var/lib/postern/spans.jsonl"),
+        /// The collector of the exporter otlp, without /v1/traces.
+        endpoint: BaseUrl = BaseUrl::of("http://127.0.0.1:4318"),
     }
 }

@@ -124,6 +124,15 @@ words! {
         /// A task ended, however it did.
         Completed = "completed",
     }
+    /// The place that spans are sent to.
+    TelemetryExporter {
+        /// None: no spans are made.
+        Off = "off",
+        /// A file with one OTLP message a line.
+        Jsonl = "jsonl",
+        /// A collector, over OTLP/HTTP.
+        Otlp = "otlp",
+    }
     /// How log lines look.
     LogFormat {
         /// Words.
@@ -196,6 +205,11 @@ impl fmt::Display for Span {
 pub struct BaseUrl(String);
 
 impl BaseUrl {
+    /// One of the program's own.
+    pub(super) fn of(url: &'static str) -> Self {
+        Self(url.to_owned())
+    }
+
     /// The URL of a path below it.
     #[must_use]
     pub fn join(&self, path: &str) -> String {
@@ -344,6 +358,11 @@ impl Value for AbsolutePath {
 }
 
 impl AbsolutePath {
+    /// One of the program's own.
+    pub(super) fn of(path: &'static str) -> Self {
+        Self(path.into())
+    }
+
     /// The path.
     #[must_use]
     pub fn path(&self) -> &Path {

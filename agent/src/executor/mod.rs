@@ -28,4 +28,4 @@ mod usage;
 
 pub use approved::ApprovedReads;
 pub use command_runner::Commands;
-pub use runner::Runner;
+pub use runner::{Runner, status_word};

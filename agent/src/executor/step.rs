@@ -2,7 +2,7 @@
 
 use super::commands::Line;
 use super::output::cut;
-use super::runner::{Runner, step_status};
+use super::runner::{Runner, status_word, step_status};
 use crate::client::pending_request::Outcome;
 use crate::inspect::ReadResult;
 use crate::protocol::args::{Names, Unit};
@@ -16,7 +16,9 @@ use crate::protocol::tool::{FileTool, PackageTool, Tool, unit_name};
 use crate::protocol::tool_request::{install, request, status_of, upgrade, written};
 use crate::redaction::Secrets;
 use crate::render;
+use crate::telemetry::spans;
 use std::time::Duration;
+use tracing::Instrument;
 
 /// How often, half a second apart, a unit that is still starting is looked at again.
 const LOOKS: usize = 20;
@@ -24,6 +26,16 @@ const LOOKS: usize = 20;
 impl Runner<'_> {
     /// Carries out one tool.
     pub(super) async fn step(&mut self, task: &mut Task, number: usize, tool: &Tool) -> StepResult {
+        let span = spans::step(number, &tool.name());
+        let result = self.carry_out(task, number, tool).instrument(span.clone()).await;
+        span.record("postern.status", status_word(result.status));
+        if !matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
+            spans::fail(&span);
+        }
+        result
+    }
+
+    async fn carry_out(&mut self, task: &mut Task, number: usize, tool: &Tool) -> StepResult {
         if let Some(result) = self.take_up(task, number, tool).await {
             return result;
         }

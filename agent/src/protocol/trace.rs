@@ -45,6 +45,12 @@ impl Trace {
         let id = is_plain.then(|| u128::from_str_radix(id, 16).ok()).flatten()?;
         (id != 0).then_some(Self(id))
     }
+
+    /// Returns the id as a number.
+    #[must_use]
+    pub fn as_u128(self) -> u128 {
+        self.0
+    }
 }
 
 impl Default for Trace {

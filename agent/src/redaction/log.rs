@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use std::fmt;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
@@ -20,7 +21,7 @@ use tracing_subscriber::registry::LookupSpan;
 const VALUE_LIMIT: usize = 1000;
 
 /// Builds the tracing subscriber that writes the log.
-pub fn subscriber<W>(log: &Log, to: W) -> impl Subscriber + Send + Sync
+pub fn subscriber<W>(log: &Log, to: W) -> impl Subscriber + for<'s> LookupSpan<'s> + Send + Sync
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
@@ -34,7 +35,7 @@ where
     // Libraries would write headers, and with them keys.
     let own = Targets::new().with_target("postern", level).with_default(level.min(LevelFilter::WARN));
     let lines = tracing_subscriber::fmt::layer().with_writer(to).event_format(Lines(log.format));
-    tracing_subscriber::registry().with(own).with(lines)
+    tracing_subscriber::registry().with(lines.with_filter(own))
 }
 
 /// How a line looks.

@@ -26,7 +26,7 @@ pub struct App {
     pub queue: Arc<Queue>,
     pub scheduler: Arc<Scheduler>,
     pub health: Health,
-    pub metrics: Metrics,
+    pub metrics: Arc<Metrics>,
     pub requests: Arc<Limit>,
     /// Makes the steps of tasks; without one the offline planner does.
     pub model: Option<Arc<Model>>,

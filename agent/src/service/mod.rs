@@ -100,7 +100,8 @@ pub async fn serve_on(
     let (notices, unsent) = webhook::start(&config.webhook, &config.retry, store.messages());
     let hook = Hook::new(&config.approvals.hook, config.approvals.hook_timeout.0, notices.clone());
     let helper = Helper::new(&host.helper_socket).with_hook(hook);
-    let metrics = Metrics::new(helper.counts());
+    let model_calls = model.as_deref().map(|model| model.endpoint.seconds());
+    let metrics = Arc::new(Metrics::new(helper.counts(), model_calls));
     let transport = Arc::new(Transport::Helper(helper));
     let size = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
     let queue = Queue::new(size(config.limits.queue), size(config.limits.parallel));
@@ -116,6 +117,7 @@ pub async fn serve_on(
         local: ReadTools::new(&config, host),
         secrets: Arc::clone(&secrets),
         consents: Arc::default(),
+        metrics: Arc::clone(&metrics),
         notices: notices.clone(),
         host: host.clone(),
     };

@@ -1,6 +1,7 @@
 //! Runs the tasks of the queue concurrently. A failed task does not affect the others.
 
 use super::app::Model;
+use super::metrics::{Begun, Metrics};
 use crate::agent_loop::budget::Budget;
 use crate::client::notices::Notices;
 use crate::client::operators;
@@ -14,18 +15,20 @@ use crate::executor::{ApprovedReads, Commands, Runner};
 use crate::inspect::ReadTools;
 use crate::inspect::membership::{may_give_tasks, member};
 use crate::protocol::owner::Owner;
-use crate::protocol::task::{Task, Work};
+use crate::protocol::task::{Task, TaskStatus, Work};
 use crate::protocol::trace::{self, Trace};
 use crate::redaction::Secrets;
 use crate::store::{
-    Author, Confirmation, Consents, Entry, Group, Load, NotOne, Queue, QueueSlot, Slot, Store,
+    Author, Confirmation, Consents, Entry, Group, Load, NotOne, Queue, QueueSlot, Slot, Store, word,
 };
+use crate::telemetry::spans;
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{Id, JoinError, JoinSet};
+use tracing::Instrument;
 
 /// Longest time to look up a schedule's person.
 const MEMBER_TIME: Duration = Duration::from_secs(5);
@@ -42,6 +45,8 @@ pub struct Worker {
     pub local: ReadTools,
     pub secrets: Arc<Secrets>,
     pub consents: Arc<Consents>,
+    /// The counts of tasks, steps and tokens.
+    pub metrics: Arc<Metrics>,
     /// Where messages of the webhook go.
     pub notices: Notices,
     /// The host: the site's words for every model are there, and the operators' terminals.
@@ -213,7 +218,16 @@ impl Worker {
         // A scheduled plan that fails is not repaired: nobody would see what a model makes of it before it is done.
         let is_fixed = entry.order.scheduled.is_some() && matches!(entry.order.work, Work::CarryOut(_));
         let model = self.model.as_deref().filter(|_| !is_fixed).map(|model| (&model.endpoint, &model.limits));
-        Box::pin(runner.work(&mut task, model)).await;
+        let span = spans::task(&task.id);
+        let begun = Begun::of(&task);
+        Box::pin(runner.work(&mut task, model)).instrument(span.clone()).await;
+        self.metrics.ended(&task, &begun);
+        span.record("postern.steps", task.results.len());
+        span.record("postern.changes", task.changes.len());
+        span.record("postern.status", word(task.status));
+        if !matches!(task.status, TaskStatus::Completed) {
+            spans::fail(&span);
+        }
         tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
         keeper.end(&mut task, memory);
     }

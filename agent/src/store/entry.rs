@@ -409,7 +409,7 @@ fn int(number: u64) -> i64 {
 }
 
 /// A status as the database has it.
-pub(super) fn word(status: TaskStatus) -> String {
+pub fn word(status: TaskStatus) -> String {
     text(&status).trim_matches('"').to_owned()
 }
 

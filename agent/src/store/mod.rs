@@ -17,7 +17,7 @@ mod tasks;
 
 pub use allowed::Allowed;
 pub use confirmation::{Author, Confirmation, Consents};
-pub use entry::Entry;
+pub use entry::{Entry, word};
 pub use idempotency::{IdempotencyKey, KnownOrder};
 pub use live::Live;
 pub use messages::{Messages, WaitingMessage};

@@ -35,5 +35,6 @@ mod schema;
 mod server;
 mod shown;
 mod tasks;
+mod telemetry;
 mod together;
 mod traces;

@@ -192,11 +192,11 @@ impl Kept {
     fn check_rate(
         &mut self,
         used_by: &str,
-        (count, window_s): (u32, u64),
+        (count, seconds): (u32, u64),
         unix_ms: u64,
         words: String,
     ) -> Result<(), Denied> {
-        let window_ms = window_s.saturating_mul(1000);
+        let window_ms = seconds.saturating_mul(1000);
         let Some(used) = self.used.iter_mut().find(|used| used.rule == used_by) else { return Ok(()) };
         let oldest = unix_ms.saturating_sub(window_ms);
         used.begun_unix_ms.retain(|begun| *begun >= oldest);

@@ -2,9 +2,10 @@
 
 use super::Failure;
 use crate::llm::conversation::Reply;
+use crate::telemetry::spans;
+use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Span;
-use tracing::field::Empty;
 
 /// A call under way, with all its tries.
 pub struct Call {
@@ -15,14 +16,7 @@ pub struct Call {
 impl Call {
     /// Begins now.
     pub fn begin(model: &str) -> Self {
-        let span = tracing::info_span!(
-            "model_call",
-            model,
-            input_tokens = Empty,
-            cached_tokens = Empty,
-            output_tokens = Empty,
-            latency_ms = Empty,
-        );
+        let span = spans::model_call(model);
         Self { span, began: Instant::now() }
     }
 
@@ -31,16 +25,16 @@ impl Call {
         self.span.clone()
     }
 
-    /// Tells how it ended.
-    pub fn end(self, asked: &Result<Reply, Failure>) {
-        let latency_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.span.record("latency_ms", latency_ms);
+    /// Logs how it ended, and returns how long it took.
+    pub fn end(self, asked: &Result<Reply, Failure>) -> Duration {
+        let latency = self.began.elapsed();
+        let latency_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
         let _entered = self.span.enter();
         match asked {
             Ok(Reply { usage, .. }) => {
-                self.span.record("input_tokens", usage.input);
-                self.span.record("cached_tokens", usage.cached_input);
-                self.span.record("output_tokens", usage.output);
+                self.span.record("gen_ai.usage.input_tokens", usage.input);
+                self.span.record("gen_ai.usage.cache_read.input_tokens", usage.cached_input);
+                self.span.record("gen_ai.usage.output_tokens", usage.output);
                 tracing::info!(
                     event = "model_call",
                     status = "ok",
@@ -52,8 +46,10 @@ impl Call {
                 );
             }
             Err(failure) => {
+                spans::fail(&self.span);
                 tracing::warn!(event = "model_call", status = "error", latency_ms, "no answer: {failure}");
             }
         }
+        latency
     }
 }

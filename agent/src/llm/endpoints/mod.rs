@@ -19,6 +19,7 @@ pub use http::{client, retry_after};
 use super::conversation::{Prompt, Reply};
 use super::repairs::Repairs;
 use super::text_calls::Form;
+use crate::client::counts::seconds;
 use crate::client::sse::Decoder;
 use crate::config::model_extra::Price;
 use crate::config::secret;
@@ -27,6 +28,7 @@ use crate::config::values::{BaseUrl, Provider, Value as _};
 use crate::protocol::trace;
 use failure::{Failure, Kind};
 use http::{ReplyBuilder, body_text, content_type, headers, refusal};
+use prometheus_client::metrics::histogram::Histogram;
 use reqwest::header::HeaderMap;
 use scripted::Script;
 use secrecy::{ExposeSecret, SecretString};
@@ -53,6 +55,8 @@ pub struct Endpoint {
     abilities: Mutex<Abilities>,
     /// Counts of repaired replies.
     pub repairs: Repairs,
+    /// The times of its calls.
+    seconds: Histogram,
     /// The replies of the scripted provider.
     script: Option<Script>,
 }
@@ -83,6 +87,7 @@ impl Endpoint {
             key,
             abilities: Mutex::new(Abilities::of(model.response_format)),
             repairs: Repairs::default(),
+            seconds: seconds(),
             model: model.clone(),
             retry: retry.clone(),
         }))
@@ -92,6 +97,12 @@ impl Endpoint {
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Returns the histogram of its calls' times.
+    #[must_use]
+    pub fn seconds(&self) -> Histogram {
+        self.seconds.clone()
     }
 
     /// Returns the abilities learned so far.
@@ -123,6 +134,7 @@ impl Endpoint {
             key: self.key.clone(),
             abilities: Mutex::new(abilities),
             repairs: Repairs::default(),
+            seconds: self.seconds.clone(),
             script: self.script.clone(),
         })
     }
@@ -175,7 +187,7 @@ impl Endpoint {
         }
         let call = calls::Call::begin(&self.model.name);
         let asked = self.persist(prompt, deadline, listener).instrument(call.span()).await;
-        call.end(&asked);
+        self.seconds.observe(call.end(&asked).as_secs_f64());
         asked
     }
 

@@ -19,7 +19,7 @@ pub fn fill(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rul
     wire.people = list(table, "people", values::person).unwrap_or_default();
     match (table.place("people"), table.place("person_rate")) {
         (Some(at), _) if wire.people.is_empty() => {
-            table.error(at, "`people` is empty: the rule is for nobody")
+            table.error(at, "`people` is empty: the rule is for nobody");
         }
         (None, Some(at)) => {
             let why = "`person_rate` without `people` limits nobody who opens no session: add `people`";
