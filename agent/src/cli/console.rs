@@ -78,7 +78,7 @@ impl Console {
     pub fn diff(&mut self, text: &str) {
         let is_colored = self.color && self.out_is_terminal;
         let text = colored(text, is_colored);
-        let unshown = match Pager::start(self, Stream::Out, &text) {
+        let unshown = match self.pager(Stream::Out, &text) {
             Some(pager) => pager.wait(),
             None => Some(text),
         };
@@ -88,11 +88,22 @@ impl Console {
     /// Prints a unified diff before a question. Returns the pager that shows it, if it is long.
     pub fn say_diff(&mut self, text: &str) -> Option<JoinHandle<Option<String>>> {
         let text = colored(text, self.color && self.err_is_terminal);
-        let pager = Pager::start(self, Stream::Err, &text);
+        let pager = self.pager(Stream::Err, &text);
         if pager.is_none() {
             self.say_shown(&text);
         }
         pager.map(Pager::waiting)
+    }
+
+    /// Starts the pager; `None` where the text fits on the screen, or there is no terminal or no pager.
+    fn pager(&self, stream: Stream, text: &str) -> Option<Pager> {
+        let is_terminal = match stream {
+            Stream::Out => self.out_is_terminal,
+            Stream::Err => self.err_is_terminal && self.in_is_terminal,
+        };
+        let is_long = self.height.is_some_and(|height| text.lines().count() >= height);
+        let program = self.pager.as_deref().filter(|_| is_terminal && is_long)?;
+        Pager::start(program, stream, text)
     }
 
     /// Prints a message that is already escaped.

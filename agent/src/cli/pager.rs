@@ -1,6 +1,5 @@
 //! Shows long texts through a pager, as git does: on a terminal only, by `$PAGER` or `less`.
 
-use super::console::Console;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -22,15 +21,8 @@ pub struct Pager {
 }
 
 impl Pager {
-    /// Starts the pager for a text that is fit for a terminal; `None` where the text fits on the screen, or there is
-    /// no terminal or no pager.
-    pub fn start(console: &Console, stream: Stream, text: &str) -> Option<Self> {
-        let is_terminal = match stream {
-            Stream::Out => console.out_is_terminal,
-            Stream::Err => console.err_is_terminal && console.in_is_terminal,
-        };
-        let is_long = console.height.is_some_and(|height| text.lines().count() >= height);
-        let program = console.pager.as_deref().filter(|_| is_terminal && is_long)?;
+    /// Starts the pager for a text that is fit for a terminal; `None` where it cannot be started.
+    pub fn start(program: &OsStr, stream: Stream, text: &str) -> Option<Self> {
         // Tokio's handler stays: an interrupt at the pager does not end this process.
         let _interrupts = signal(SignalKind::interrupt());
         let mut child = command(program, stream).ok()?.spawn().ok()?;

@@ -3,7 +3,7 @@
 use super::ids::only_whole;
 use super::listing::word;
 use super::session::Session;
-use super::view::{EndSignal, Note, View};
+use super::view::{EndSignal, Note, View, used};
 use crate::agent_loop::budget::Budget;
 use crate::client::agent::{AgentClient, HttpReply};
 use crate::client::helper::Helper;
@@ -25,7 +25,7 @@ use crate::redaction::Secrets;
 use crate::render::Later;
 use crate::store::{Allowed, Live, ResumeState, Slot};
 use hyper::Method;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
@@ -257,16 +257,6 @@ impl Session<'_> {
         }
         exit
     }
-}
-
-/// The tokens that a model used, and their cost.
-pub(super) fn used(usage: &Map<String, Value>) -> Option<String> {
-    let count = |name: &str| usage.get(name).and_then(Value::as_u64).filter(|count| *count > 0);
-    let (input, output) = (count("input_tokens")?, count("output_tokens").unwrap_or_default());
-    let cached =
-        count("cached_input_tokens").map_or_else(String::new, |cached| format!(" ({cached} cached)"));
-    let cost = usage.get("cost").and_then(Value::as_str).map_or_else(String::new, |cost| format!(", {cost}"));
-    Some(format!("tokens: {input} in{cached}, {output} out{cost}"))
 }
 
 pub(super) fn not_understood(why: &offline_planner::NotUnderstood) -> AgentError {

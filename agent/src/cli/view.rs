@@ -4,13 +4,12 @@ use super::options::Json;
 use super::progress::Meter;
 use super::question::{self, OpenQuestion};
 use super::session::Session;
-use super::tasks::used;
 use super::terminal::WithoutMessages;
 use crate::client::operators;
 use crate::protocol::event::{Event, Waiting};
 use crate::protocol::question::Question;
 use crate::render::{self, Later};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::os::fd::AsFd;
 use std::pin::pin;
@@ -475,4 +474,14 @@ async fn one(signals: &mut Option<Signal>) {
     if came.is_none() {
         std::future::pending::<()>().await;
     }
+}
+
+/// The tokens that a model used, and their cost.
+pub(super) fn used(usage: &Map<String, Value>) -> Option<String> {
+    let count = |name: &str| usage.get(name).and_then(Value::as_u64).filter(|count| *count > 0);
+    let (input, output) = (count("input_tokens")?, count("output_tokens").unwrap_or_default());
+    let cached =
+        count("cached_input_tokens").map_or_else(String::new, |cached| format!(" ({cached} cached)"));
+    let cost = usage.get("cost").and_then(Value::as_str).map_or_else(String::new, |cost| format!(", {cost}"));
+    Some(format!("tokens: {input} in{cached}, {output} out{cost}"))
 }

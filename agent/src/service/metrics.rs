@@ -55,8 +55,10 @@ fn tokens(task: &Task, key: &str) -> u64 {
     task.usage.get(key).and_then(Value::as_u64).unwrap_or_default()
 }
 
+/// The amount before the currency.
 fn cost(task: &Task) -> f64 {
-    task.usage.get("cost").and_then(Value::as_f64).unwrap_or_default()
+    let amount = task.usage.get("cost").and_then(Value::as_str).and_then(|cost| cost.split(' ').next());
+    amount.and_then(|amount| amount.parse().ok()).unwrap_or_default()
 }
 
 impl Metrics {

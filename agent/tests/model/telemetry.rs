@@ -1,6 +1,7 @@
 //! Spans as a collector and a file get them: which there are, that no text is in them, and that nothing waits for them.
 
 use crate::common::{Place, Play, ended, refused};
+use crate::http::ask;
 use crate::server::Server;
 use crate::tasks::{calls, configure};
 use opentelemetry_proto::tonic::collector::trace::v1::{
@@ -164,8 +165,8 @@ async fn a_collector_gets_the_spans_of_a_task_after_it_refused_them_once_and_no_
     assert_eq!(attribute(chats[0], "gen_ai.operation.name").as_deref(), Some("chat"));
     assert!(chats.iter().all(|span| span.parent_span_id == root.span_id));
     let tools = named("execute_tool");
-    let names: Vec<_> = tools.iter().filter_map(|span| attribute(span, "gen_ai.tool.name")).collect();
-    assert_eq!(names, ["write_file", "service"]);
+    let called: Vec<_> = tools.iter().filter_map(|span| attribute(span, "gen_ai.tool.name")).collect();
+    assert_eq!(called, ["write_file", "service"]);
     let steps = named("step");
     assert_eq!(steps.len(), 2);
     assert!(steps.iter().zip(&tools).all(|(step, tool)| step.parent_span_id == tool.span_id));
@@ -181,8 +182,9 @@ async fn a_collector_gets_the_spans_of_a_task_after_it_refused_them_once_and_no_
     }
 }
 
+/// The 16 bytes of a trace id as the record has them.
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:032x}", u128::from_be_bytes(bytes.try_into().unwrap()))
 }
 
 #[tokio::test]
@@ -202,6 +204,29 @@ async fn a_file_gets_otlp_messages_as_lines_and_only_its_owner_may_read_it() {
     let all: Vec<Span> = messages.flat_map(spans_of).collect();
     let of_task = all.iter().filter(|span| hex(&span.trace_id) == trace && span.name == "task");
     assert_eq!(of_task.count(), 1);
+}
+
+#[tokio::test]
+async fn metrics_count_tokens_and_their_price() {
+    let server =
+        Server::start(vec![calls("finish", &json!({ "outcome": "done", "summary": "looked" }))]).await;
+    let place = Place::new();
+    configure(&place, &server);
+    let config = std::fs::read_to_string(&place.host.config).unwrap();
+    let price = "[model.price]\ninput = 3.0\noutput = 15\ncurrency = \"EUR\"\n";
+    std::fs::write(&place.host.config, config + price).unwrap();
+    place.helper(vec![Play::Events(vec![ended(Status::Done, "")])]);
+    place.serve();
+    let _ = place.run(&["run", "look around"]).await;
+    let (_, _, text) = ask(&place, "GET", "/metrics", &[], "").await;
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).expect(name);
+        line.trim().parse::<f64>().unwrap()
+    };
+    assert!((value("postern_agent_tokens_total{kind=\"input\"}") - 100.0).abs() < f64::EPSILON, "{text}");
+    // 100 tokens at 3 and 10 at 15 a million: 0.00045, of which the record shows four places.
+    assert!((value("postern_agent_cost_total") - 0.0004).abs() < 0.00011, "{text}");
+    assert!((value("postern_agent_model_call_seconds_count") - 1.0).abs() < f64::EPSILON, "{text}");
 }
 
 #[test]
