@@ -8,6 +8,7 @@ on_each_release!(
     a_failed_start_is_told_with_its_lines_and_its_limit_is_cured,
     masking_is_undone_and_new_units_are_read,
     our_own_services_are_restarted_and_it_is_answered,
+    a_reboot_is_scheduled_and_cancelled_and_a_change_that_nobody_keeps_goes,
 );
 
 const RULES: &str = r#"
@@ -224,5 +225,86 @@ fn our_own_services_are_restarted_and_it_is_answered(release: Release) {
     let log = host.root(&["postern-admin", "audit", "show", "--verb", "unit.restart", "--json"]).ok();
     assert_eq!(log.matches("\"event\":\"end\"").count(), 2, "{log}");
     assert_eq!(log.matches("interrupted").count(), 0, "{log}");
+    let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
+}
+
+const KEPT: &str = r#"
+[[rule]]
+id = "test-reboot"
+client = "agent"
+verbs = ["host.reboot", "request.undo"]
+decision = "allow"
+justification = "after an update"
+accept_risk = { "*" = "a test" }
+
+[[rule]]
+id = "test-keep"
+client = "agent"
+verbs = ["file.write"]
+directories = ["/etc/test-keep"]
+files = ["*"]
+keep_within = "15s"
+decision = "allow"
+justification = "settings that can lock people out"
+accept_risk = { "*" = "a test" }
+"#;
+
+fn a_reboot_is_scheduled_and_cancelled_and_a_change_that_nobody_keeps_goes(release: Release) {
+    const SCHEDULED: &str = "/run/systemd/shutdown/scheduled";
+    let host = Installed::on(release);
+    let _ = host
+        .shell("install -d /etc/test-keep; echo old > /etc/test-keep/a; echo old > /etc/test-keep/b")
+        .ok();
+    host.grant(KEPT);
+    let reboot =
+        |arguments: &[&str]| host.visitor(&[&["postern", "--json", "host", "reboot"], arguments].concat());
+    let write = |name: &str| {
+        let path = format!("/etc/test-keep/{name}");
+        let wrote = host.visitor(&["postern", "--json", "file", "write", &path, "--content", "new"]).json();
+        assert_eq!(wrote["status"], "done", "{wrote}");
+        assert!(wrote["result"]["keep_until_unix_s"].is_u64(), "{wrote}");
+        wrote["request_id"].as_str().unwrap().to_owned()
+    };
+    let (_, kept) = (write("a"), write("b"));
+    host.kill("postern-audit.service", "KILL");
+    let pending = host.root(&["postern-admin", "pending"]).ok();
+    assert!(pending.contains(&kept), "{pending}");
+    let _ = host.visitor(&["postern", "keep", &kept]).ok();
+    let again =
+        host.visitor(&["postern", "--json", "file", "write", "/etc/test-keep/a", "--content", "more"]).json();
+    assert_eq!(again["code"], "busy", "{again}");
+
+    // Any process that holds dpkg's lock counts, also one that Postern did not start.
+    let lock = "use Fcntl; open F, '+>>', '/var/lib/dpkg/lock-frontend' or die; my $l = pack('ssx![l!]l!l!i', F_WRLCK, 0, 0, 0, 0);
+        fcntl(F, F_SETLK, $l) or die; open R, '>', '/run/test-locked'; close R; sleep 600";
+    let _ = host.shell(&format!("cat > /run/lock.pl <<'END'\n{lock}\nEND\nsystemd-run --quiet --unit=test-lock perl /run/lock.pl; \
+        for n in $(seq 100); do [ -e /run/test-locked ] && exit 0; sleep 0.1; done; exit 1")).ok();
+    assert_eq!(reboot(&["--delay", "30m"]).json()["code"], "busy");
+    let _ = host.shell("systemctl stop test-lock").ok();
+    let scheduled = reboot(&["--delay", "30m"]).json();
+    assert_eq!(scheduled["status"], "done", "{scheduled}");
+    let shown = host.shell(&format!("cat {SCHEDULED}")).ok();
+    assert!(shown.contains("MODE=reboot") && shown.contains("WALL_MESSAGE=Postern:host.reboot:"), "{shown}");
+    let at = format!("USEC={}", scheduled["result"]["reboot_unix_s"]);
+    assert!(shown.contains(&at), "{scheduled}: {shown}");
+    assert_eq!(reboot(&["--delay", "30m"]).json()["code"], "busy");
+    let id = scheduled["request_id"].as_str().unwrap();
+    let _ = host.visitor(&["postern", "undo", id, "--quiet"]);
+    let _ = host.shell(&format!("test ! -e {SCHEDULED}")).ok();
+    let again = reboot(&["--delay", "1h"]).json();
+    assert_eq!(again["status"], "done", "{again}");
+    assert_eq!(reboot(&["--cancel"]).json()["status"], "done");
+    assert_eq!(reboot(&["--cancel"]).json()["code"], "not_found");
+    let _ = host.shell("shutdown -r +60 new disks").ok();
+    assert_eq!(reboot(&["--cancel"]).json()["code"], "not_found", "a person's shutdown");
+    let _ = host.shell("shutdown -c").ok();
+
+    let _ = host
+        .shell("for n in $(seq 250); do grep -q old /etc/test-keep/a && exit 0; sleep 0.1; done; exit 1")
+        .ok();
+    assert_eq!(host.shell("cat /etc/test-keep/b").ok().trim(), "new");
+    let pending = host.root(&["postern-admin", "pending"]).ok();
+    assert!(!pending.contains("postern keep"), "{pending}");
+
     let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
 }

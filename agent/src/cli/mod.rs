@@ -129,6 +129,10 @@ impl Session<'_> {
                 Ok(of) => self.typed(Request::RequestResult(Of { of }), self.mode()).await,
                 Err(fault) => self.fail(&fault),
             },
+            Command::Keep { id } => match self.whole_id(&id).await {
+                Ok(of) => self.typed(Request::RequestKeep(Of { of }), self.mode()).await,
+                Err(fault) => self.fail(&fault),
+            },
             typed => match self.request(typed) {
                 Ok(request) => {
                     let mode = self.mode();
@@ -144,12 +148,14 @@ impl Session<'_> {
         match command {
             Command::Package(command) => Ok(typed::package(command)),
             Command::Service(command) => Ok(typed::service(command)),
+            Command::Host(command) => typed::host(&command),
             Command::File(command) => typed::file(command, &mut self.console.input),
             Command::Command { name, parameters } => {
                 typed::command(name, &parameters, &mut self.console.input)
             }
             Command::Undo { id: Some(of), task: None } => Ok(Request::RequestUndo(Of { of })),
             Command::Result { id } => Ok(Request::RequestResult(Of { of: id })),
+            Command::Keep { id } => Ok(Request::RequestKeep(Of { of: id })),
             Command::Run { .. }
             | Command::Plan { .. }
             | Command::Undo { .. }

@@ -1,7 +1,7 @@
 //! The command line's grammar.
 
 use super::subcommands::{Mcp, Model, Schedules, Shell, When};
-use super::verbs::{File, Package, Service};
+use super::verbs::{File, Host, Package, Service};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -113,6 +113,9 @@ pub enum Command {
     /// Units of systemd; a name without suffix is a service
     #[command(visible_alias = "unit", subcommand)]
     Service(Service),
+    /// The host as a whole
+    #[command(subcommand)]
+    Host(Host),
     /// Files
     #[command(subcommand)]
     File(File),
@@ -140,6 +143,12 @@ pub enum Command {
         /// All changes of this task, the newest first; units that took them up are reloaded
         #[arg(long, value_name = "ID", conflicts_with = "id")]
         task: Option<String>,
+    },
+    /// Keep a change that would be taken back. Run it in a new login: Postern checks only that this user's processes can still
+    /// connect to it
+    Keep {
+        /// Its request id, or the beginning of it
+        id: String,
     },
     /// The recorded outcome of one of your requests
     Result {

@@ -155,6 +155,7 @@ impl Session<'_> {
                 policy: String::new(),
                 approved: ApprovedReads::default(),
                 asking_verbs: BTreeSet::new(),
+                may_reboot: false,
                 ahead: Vec::new(),
                 is_operator_here: false,
                 left: ResumeState::default(),

@@ -1,10 +1,10 @@
 //! From typed commands to requests.
 
-use super::verbs::{File, Package, Service};
+use super::verbs::{File, Host, Package, Service};
 use crate::protocol::args;
 use crate::protocol::args::{
     All, Change, ChangeKind, Command, FileChange, Names, NewDirectory, Nothing, OneChange, Ownership,
-    Packages, Parameter, PathOnly, Permissions, ReadRange, RemoveFile, Unit, UnitLook, UnitNow,
+    Packages, Parameter, PathOnly, Permissions, ReadRange, Reboot, RemoveFile, Unit, UnitLook, UnitNow,
 };
 use crate::protocol::request::Request;
 use crate::protocol::tool::unit_name;
@@ -56,6 +56,17 @@ pub fn service(command: Service) -> Request {
         Service::Unmask(u) => Request::UnitUnmask(unit(&u.unit)),
         Service::DaemonReload => Request::UnitDaemonReload(Nothing {}),
     }
+}
+
+/// The request of `postern host`.
+///
+/// # Errors
+/// The delay is no number of seconds that a request can name.
+pub fn host(command: &Host) -> Result<Request, String> {
+    let Host::Reboot { delay, cancel } = command;
+    let delay_s = if *cancel { 0 } else { delay.as_secs() };
+    let delay_s = u32::try_from(delay_s).map_err(|_| "--delay is too long".to_owned())?;
+    Ok(Request::HostReboot(Reboot { delay_s, cancel: *cancel }))
 }
 
 /// A file's request. Content comes from `input` where the command does not say otherwise.

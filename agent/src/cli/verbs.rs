@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Debug, Args)]
 pub struct Names {
@@ -92,6 +93,19 @@ pub enum Service {
     Unmask(Unit),
     /// Let systemd read its units again
     DaemonReload,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Host {
+    /// Reboot it after a delay, with a warning to people who are logged in
+    Reboot {
+        /// How long from now, in whole minutes, such as 5m
+        #[arg(long, value_name = "DUR", default_value = "1m", value_parser = humantime::parse_duration)]
+        delay: Duration,
+        /// Cancel the reboot that this client has scheduled
+        #[arg(long, conflicts_with = "delay")]
+        cancel: bool,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -67,6 +67,10 @@ impl Helper {
         on: &mut (dyn FnMut(&Event) + Send),
     ) -> Result<Event, AttemptError> {
         self.wait_for_share(ask, on).await;
+        if matches!(ask.request, Request::RequestKeep(_)) {
+            // The helper takes it over a connection that is newer than the change.
+            self.channel.lock().await.take();
+        }
         let mut client = HelperClient::new(self.connect().await?);
         let mut events = match ask.request.send(&mut client, meta(ask)).await {
             Ok(events) => events,

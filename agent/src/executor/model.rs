@@ -17,7 +17,7 @@ use crate::inspect::{UNREAD, is_unread};
 use crate::llm::conversation::Usage;
 use crate::llm::endpoints::{Chunk, Endpoint, NextTry};
 use crate::llm::estimate::Estimate;
-use crate::llm::tools::{Call, Checkpoint, TASK, TASK_WITHOUT_SHELL};
+use crate::llm::tools::{Call, Checkpoint, of_task};
 use crate::protocol::args::Nothing;
 use crate::protocol::event::{Decision, Description, Event};
 use crate::protocol::mode::Mode;
@@ -49,7 +49,7 @@ impl Runner<'_> {
         let words = self.left.memory.before(&self.order.task, &self.policy);
         let mode = self.order.mode;
         let past = History::new(std::mem::take(&mut self.left.said));
-        let tools = if self.commands.may_run() { TASK } else { TASK_WITHOUT_SHELL };
+        let tools = of_task(self.commands.may_run(), self.may_reboot);
         let mut dialogue =
             Dialogue::new(endpoint, limits, tools, &system, &words).keeping(secrets).after(past);
         self.budget = dialogue.budget();
@@ -82,6 +82,9 @@ impl Runner<'_> {
         {
             self.undo_grants = UndoGrants::of(description);
             self.policy = digest(description);
+            self.may_reboot = description.grants.iter().any(|grant| {
+                grant.decision != Decision::Deny && grant.verbs.iter().any(|verb| verb == "host.reboot")
+            });
             let asking = description.grants.iter().filter(|grant| grant.decision == Decision::Ask);
             self.asking_verbs = asking.flat_map(|grant| grant.verbs.clone()).collect();
             text.push_str("\nWhat you may do, by verbs:\n");

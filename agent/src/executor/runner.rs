@@ -69,6 +69,8 @@ pub struct Runner<'a> {
     pub approved: ApprovedReads,
     /// The verbs of which some request needs an operator's approval, as the policy describes itself.
     pub asking_verbs: BTreeSet<String>,
+    /// Whether the policy grants a reboot, so that the model gets its tool.
+    pub may_reboot: bool,
     /// Results of calls that were run before their turn.
     pub ahead: Vec<EarlyResult>,
     /// The digest of the policy as it was described; empty before.

@@ -119,6 +119,7 @@ fn operation(tool: &Tool) -> Option<Operation> {
         | Tool::Service { .. }
         | Tool::UnitJournal { .. }
         | Tool::UnitsReload {}
+        | Tool::Reboot { .. }
         | Tool::EnsureRunning { .. }
         | Tool::WriteFile { .. }
         | Tool::ApplyPatch { .. }

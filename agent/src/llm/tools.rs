@@ -12,10 +12,10 @@ mod table;
 
 pub use arguments::{
     ApplyPatch, AskPerson, Checkpoint, File, Finish, FinishOutcome, GetNetwork, GetSystemInfo, ListDisks,
-    ListPackages, ListProcesses, ListTimers, ListUnits, MakePlan, Package, PkgInstall, ReadFile, RunCommand,
-    SearchFiles, SearchLogs, Service, Shell, Text, Undo, UnitJournal, UnitsReload, WriteFile,
+    ListPackages, ListProcesses, ListTimers, ListUnits, MakePlan, Package, PkgInstall, ReadFile, Reboot,
+    RunCommand, SearchFiles, SearchLogs, Service, Shell, Text, Undo, UnitJournal, UnitsReload, WriteFile,
 };
 
 pub use call::Call;
 pub use registry::{Arguments, NoCall, OUTPUT, REQUEST_OUTPUT, Redaction, TIME, Time, Tool, check};
-pub use table::{ALL, CHECKPOINT, PLANNING, TASK, TASK_WITHOUT_SHELL, TOOLS};
+pub use table::{ALL, CHECKPOINT, PLANNING, TASK, TOOLS, of_task};

@@ -45,6 +45,8 @@ arguments! {
     Unit { unit: String }
     /// A unit, at boot and at once.
     UnitNow { unit: String, #[serde(default)] now: bool }
+    /// When to reboot, or that it is not to.
+    Reboot { #[serde(default)] delay_s: u32, #[serde(default)] cancel: bool }
     /// A unit and how much of its journal.
     UnitLook { unit: String, #[serde(default)] journal_lines: u32, #[serde(default)] since_unix_s: u64 }
     /// A part of a file.

@@ -5,7 +5,7 @@
 
 use super::args::{
     All, Change, Changes, Command, Names, NewDirectory, Nothing, Of, Ownership, Packages, PathOnly,
-    Permissions, ReadRange, RemoveFile, ToWire, Unit, UnitLook, UnitNow,
+    Permissions, ReadRange, Reboot, RemoveFile, ToWire, Unit, UnitLook, UnitNow,
 };
 use postern_proto::v1;
 use postern_proto::v1::helper_client::HelperClient;
@@ -100,6 +100,7 @@ requests! {
     "unit.mask"           UnitMask          unit_mask          UnitMaskRequest          UnitNow { unit, now };
     "unit.unmask"         UnitUnmask        unit_unmask        UnitUnmaskRequest        Unit { unit };
     "unit.daemon-reload"  UnitDaemonReload  unit_daemon_reload UnitDaemonReloadRequest  Nothing {};
+    "host.reboot"         HostReboot        host_reboot        HostRebootRequest        Reboot { delay_s, cancel };
     "file.read"           FileRead          file_read          FileReadRequest          ReadRange { path, offset, limit };
     "file.list"           FileList          file_list          FileListRequest          PathOnly { path };
     "file.write"          FileWrite         file_write         FileWriteRequest         Change { change };
@@ -112,6 +113,7 @@ requests! {
     "policy.describe"     PolicyDescribe    policy_describe    PolicyDescribeRequest    Nothing {};
     "request.result"      RequestResult     request_result     RequestResultRequest     Of { of };
     "request.undo"        RequestUndo       request_undo       RequestUndoRequest       Of { of };
+    "request.keep"        RequestKeep       request_keep       RequestKeepRequest       Of { of };
 }
 
 impl Request {
@@ -126,6 +128,7 @@ impl Request {
                 | Self::FileList(_)
                 | Self::PolicyDescribe(_)
                 | Self::RequestResult(_)
+                | Self::RequestKeep(_)
         )
     }
 

@@ -58,11 +58,14 @@ impl Request {
             Self::FileSetOwner(args) => vec![args.path.clone()],
             // Without its parameters, one of which may be a secret.
             Self::CommandRun(args) => vec![args.name.clone()],
-            Self::RequestResult(args) | Self::RequestUndo(args) => vec![args.of.clone()],
+            Self::RequestResult(args) | Self::RequestUndo(args) | Self::RequestKeep(args) => {
+                vec![args.of.clone()]
+            }
             Self::PackageAutoremove(_)
             | Self::PackageUpdate(_)
             | Self::PackageRepair(_)
             | Self::UnitDaemonReload(_)
+            | Self::HostReboot(_)
             | Self::PolicyDescribe(_) => Vec::new(),
         }
     }

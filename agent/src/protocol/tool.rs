@@ -46,6 +46,15 @@ pub enum Tool {
     },
     /// Let systemd read its units again.
     UnitsReload {},
+    /// Reboot the host, or cancel that.
+    Reboot {
+        /// Minutes from now.
+        #[serde(default)]
+        delay_minutes: u32,
+        /// Not any more.
+        #[serde(default)]
+        cancel: bool,
+    },
     /// Look, start the unit if it is not active, and look again.
     EnsureRunning {
         /// The unit.
@@ -224,6 +233,8 @@ impl Tool {
             Self::Service { action, name } => format!("{} {name}", action.word()),
             Self::UnitJournal { name, lines } => format!("read {lines} lines of the journal of {name}"),
             Self::UnitsReload {} => "let systemd read its units again".to_owned(),
+            Self::Reboot { cancel: true, .. } => "cancel the reboot".to_owned(),
+            Self::Reboot { delay_minutes, .. } => format!("reboot the host in {delay_minutes} min"),
             Self::EnsureRunning { name } => format!("make sure {name} is running"),
             Self::WriteFile { path, content } => written(path, content),
             Self::ApplyPatch { diff } => match parse(diff.as_bytes()) {

@@ -2,7 +2,8 @@
 
 use super::args::{
     All, Change, Changes, Command, FileChange, Names, NewDirectory, Nothing, Of, OneChange, Ownership,
-    Package, Packages, Parameter, PathOnly, Permissions, ReadRange, RemoveFile, Unit, UnitLook, UnitNow, any,
+    Package, Packages, Parameter, PathOnly, Permissions, ReadRange, Reboot, RemoveFile, Unit, UnitLook,
+    UnitNow, any,
 };
 use super::request::Request;
 use super::tool::{Action, FileTool, PackageTool, Tool, unit_name};
@@ -34,6 +35,9 @@ pub fn request(tool: &Tool) -> Option<Request> {
             Request::UnitStatus(UnitLook { unit: unit_name(name), journal_lines: *lines, since_unix_s: 0 })
         }
         Tool::UnitsReload {} => Request::UnitDaemonReload(Nothing {}),
+        Tool::Reboot { delay_minutes, cancel } => {
+            Request::HostReboot(Reboot { delay_s: delay_minutes.saturating_mul(60), cancel: *cancel })
+        }
         Tool::EnsureRunning { name } => service(Action::Start, unit_name(name)),
         Tool::WriteFile { path, content } => {
             Request::FileWrite(Change { change: OneChange(written(path, content, "", "")) })

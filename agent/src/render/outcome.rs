@@ -43,6 +43,17 @@ pub fn found(outcome: &Outcome, width: Option<usize>) -> String {
     if text.is_empty() {
         text = status_line(outcome.verb, done);
     }
+    if done.keep_until_unix_s > 0 {
+        let until = moment(done.keep_until_unix_s);
+        let _ = writeln!(
+            text,
+            "taken back at {until}; to keep it, log in anew and run: postern keep {}",
+            outcome.id
+        );
+    }
+    if done.reboot_unix_s > 0 {
+        let _ = writeln!(text, "the host reboots at {}", moment(done.reboot_unix_s));
+    }
     text
 }
 

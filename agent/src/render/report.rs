@@ -84,6 +84,10 @@ struct VerbResult {
     granted_nearby: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_s: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keep_until_unix_s: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reboot_unix_s: Option<u64>,
 }
 
 fn is_empty(answer: &VerbResult) -> bool {
@@ -151,6 +155,9 @@ impl Report {
                 self.result.exit.clone_from(&done.exit);
                 self.result.description.clone_from(&done.description);
                 self.result.replayed = done.replayed;
+                self.result.keep_until_unix_s =
+                    (done.keep_until_unix_s > 0).then_some(done.keep_until_unix_s);
+                self.result.reboot_unix_s = (done.reboot_unix_s > 0).then_some(done.reboot_unix_s);
             }
             Event::Refused(refused) => {
                 self.status = refusal_word(&refused.code);

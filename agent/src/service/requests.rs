@@ -195,7 +195,7 @@ fn foreign(app: &App, owner: Owner, ask: &PendingRequest) -> Option<Refused> {
     let refuse = |code: &str, message: &str| {
         Some(Refused { code: code.to_owned(), message: message.to_owned(), ..Refused::default() })
     };
-    if let Request::RequestResult(of) | Request::RequestUndo(of) = &ask.request {
+    if let Request::RequestResult(of) | Request::RequestUndo(of) | Request::RequestKeep(of) = &ask.request {
         match app.store.requests.owns(owner, &of.of) {
             Ok(true) => {}
             Ok(false) => {

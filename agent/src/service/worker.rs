@@ -206,6 +206,7 @@ impl Worker {
             policy: String::new(),
             approved: ApprovedReads::default(),
             asking_verbs: BTreeSet::new(),
+            may_reboot: false,
             ahead: Vec::new(),
             is_operator_here: operators::is_here(&self.host),
             left,

@@ -96,7 +96,15 @@ fn is_request(command: &Simple) -> bool {
             command.is_found_by_name()
                 && matches!(
                     command.program(),
-                    "sudo" | "apt-get" | "apt" | "apt-mark" | "dpkg" | "systemctl" | "service"
+                    "sudo"
+                        | "apt-get"
+                        | "apt"
+                        | "apt-mark"
+                        | "dpkg"
+                        | "systemctl"
+                        | "service"
+                        | "reboot"
+                        | "shutdown"
                 )
         }
     };

@@ -95,10 +95,24 @@ impl Client {
             }
         });
         if let Some(outcome) = outcome {
+            say_deadline(&outcome);
             return Ok(outcome);
         }
         say(&format!("postern: {}", left(&ask.id, waiting_for.as_deref()).message), 0);
         std::process::exit(INTERRUPTED);
+    }
+}
+
+/// Says that a change is taken back by itself, which no real program does.
+fn say_deadline(outcome: &Outcome) {
+    if let Event::Completed(done) = &outcome.end
+        && done.keep_until_unix_s > 0
+    {
+        let (until, id) = (render::moment(done.keep_until_unix_s), &outcome.id);
+        say(
+            &format!("postern: taken back at {until}; to keep it, log in anew and run: postern keep {id}"),
+            0,
+        );
     }
 }
 

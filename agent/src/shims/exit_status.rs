@@ -30,7 +30,7 @@ impl ProgramFamily {
     pub fn of(program: &str) -> Self {
         match program {
             "apt" | "apt-get" | "apt-mark" | "dpkg" => Self::Apt,
-            "systemctl" | "service" => Self::Systemctl,
+            "systemctl" | "service" | "reboot" | "shutdown" => Self::Systemctl,
             "sed" => Self::Sed,
             "sudo" | "sh" => Self::Sudo,
             _ => Self::Files,

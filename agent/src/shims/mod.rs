@@ -17,6 +17,7 @@ mod output;
 pub mod outside;
 mod owners;
 mod packages;
+mod power;
 mod program;
 mod reads;
 #[expect(clippy::disallowed_methods, reason = "it becomes the program that the caller could start anyway")]

@@ -1,7 +1,7 @@
 //! The translation of each shimmed program.
 
 use super::call::{ShimHost, Steps, program};
-use super::{copies, files, owners, packages, sed, units};
+use super::{copies, files, owners, packages, power, sed, units};
 
 /// A program whose work is a request.
 pub fn command(argv: &[String], place: &mut dyn ShimHost) -> Steps {
@@ -12,6 +12,8 @@ pub fn command(argv: &[String], place: &mut dyn ShimHost) -> Steps {
         "systemctl" => units::systemctl(argv),
         "service" => units::service(argv),
         "touch" => files::touch(argv, place),
+        "reboot" => power::reboot(argv),
+        "shutdown" => power::shutdown(argv),
         "tee" => files::tee(argv, place),
         "install" => copies::install(argv, place),
         "cp" => copies::copy(argv, place),

@@ -26,6 +26,8 @@ pub const PROGRAMS: &[&str] = &[
     "dpkg",
     "systemctl",
     "service",
+    "reboot",
+    "shutdown",
     "tee",
     "install",
     "cp",

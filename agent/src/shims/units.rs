@@ -3,6 +3,7 @@
 use super::call::{Step, Steps, parse, program, step};
 use super::exit_status::ProgramFamily;
 use super::operands::has;
+use super::power;
 use super::unit_query::UnitQuery;
 use crate::protocol::args::{Nothing, Unit, UnitLook, UnitNow};
 use crate::protocol::request::Request;
@@ -77,6 +78,9 @@ pub fn systemctl(argv: &[String]) -> Steps {
     let Some((action, units)) = operands.split_first() else { return Err("say what to do".into()) };
     if action == "daemon-reload" && units.is_empty() {
         return Ok(vec![step(Request::UnitDaemonReload(Nothing {}), ProgramFamily::Systemctl)]);
+    }
+    if action == "reboot" && units.is_empty() {
+        return Ok(vec![power::in_minutes(1)]);
     }
     if action.starts_with("list-") || matches!(action.as_str(), "show" | "cat" | "get-default") {
         return Err("systemd is out of a sandbox's reach; ask for one unit: `systemctl status UNIT`".into());

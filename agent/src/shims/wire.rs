@@ -128,6 +128,7 @@ pub fn is_of_a_shim(request: &Request) -> bool {
             | Request::CommandRun(_)
             | Request::PolicyDescribe(_)
             | Request::RequestResult(_)
+            | Request::RequestKeep(_)
             | Request::RequestUndo(_)
     )
 }

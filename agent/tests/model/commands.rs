@@ -213,12 +213,12 @@ async fn exit_code_1_of_grep_is_an_answer_and_stderr_holds_only_the_programs_wor
 async fn a_script_with_lines_that_no_request_does_is_refused_before_its_first_change() {
     let world = World::new("");
     let helper = world.helper(vec![]);
-    let script = "sudo systemctl stop nginx\nsudo reboot\nif true; then apt-get dist-upgrade -y; fi\n\
+    let script = "sudo systemctl stop nginx\nsudo poweroff\nif true; then apt-get dist-upgrade -y; fi\n\
         sudo apt-get install -y curl/testing\necho x | sudo tee /etc/motd";
     let task = world.run(script).await.json();
     let error = own(&task)["error"].as_str().unwrap().to_owned();
     assert!(error.starts_with("unsupported: nothing was run: "), "{error}");
-    for line in ["`sudo reboot`", "`apt-get dist-upgrade -y`", "`sudo apt-get install -y curl/testing`"] {
+    for line in ["`sudo poweroff`", "`apt-get dist-upgrade -y`", "`sudo apt-get install -y curl/testing`"] {
         assert_eq!(error.matches(line).count(), 1, "{line}: {error}");
     }
     assert!(!error.contains("systemctl") && !error.contains("tee"), "{error}");

@@ -1,6 +1,6 @@
 //! Every verb of the helper is in a model's reach, each by one tool, with arguments that are exactly those of its action.
 
-use crate::common::{Place, Play, Seen, ended, refused, unit};
+use crate::common::{Place, Play, Seen, completed, ended, refused, unit};
 use crate::server::Server;
 use crate::tasks::{calls, configure};
 use postern_agent::llm::reply_parser::{Code, read_native};
@@ -17,6 +17,8 @@ fn asked() -> Vec<(&'static str, Value, &'static str)> {
         ("apply_patch", json!({ "diff": "--- /dev/null\n+++ b/etc/x\n@@ -0,0 +1 @@\n+x\n" }), "file.patch"),
         ("unit_journal", json!({ "name": "nginx" }), "unit.status"),
         ("units_reload", json!({}), "unit.daemon-reload"),
+        ("reboot", json!({ "delay_minutes": 5 }), "host.reboot"),
+        ("reboot", json!({ "cancel": true }), "host.reboot"),
         ("run_command", json!({ "name": "rotate" }), "command.run"),
         ("package", json!({ "action": "upgrade" }), "package.upgrade"),
         ("package", json!({ "action": "list_upgrades" }), "package.upgrade"),
@@ -80,8 +82,9 @@ fn rpc(verb: &str) -> String {
 #[test]
 fn every_verb_is_reached_by_a_call() {
     let reached: BTreeSet<&str> = asked().into_iter().map(|(_, _, verb)| verb).collect();
-    // Grants are in the prompt, and outcomes in the results of calls.
-    let known = ["policy.describe", "request.result"];
+    // Grants are in the prompt, and outcomes in the results of calls. A person keeps a change that may have locked people out,
+    // and no model does.
+    let known = ["policy.describe", "request.result", "request.keep"];
     let missing: Vec<_> = postern_agent::VERBS
         .iter()
         .filter(|verb| !reached.contains(**verb) && !known.contains(verb))
@@ -110,6 +113,20 @@ async fn each_call_becomes_the_request_of_its_action() {
     let policy = Arc::new(|seen: &Seen| match seen.rpc.as_str() {
         // A missing file may be written.
         "FileRead" => vec![refused("not_found")],
+        // The one tool that is offered only where the policy grants it.
+        "PolicyDescribe" => {
+            let grant = v1::Grant {
+                verbs: vec!["host.reboot".to_owned()],
+                decision: v1::Decision::Allow.into(),
+                ..v1::Grant::default()
+            };
+            let description = v1::Description { client: "agent".to_owned(), grants: vec![grant] };
+            vec![completed(v1::Completed {
+                status: Status::Done.into(),
+                description: Some(description),
+                ..v1::Completed::default()
+            })]
+        }
         "UnitStop" => vec![unit(Status::Done, "nginx.service", "inactive", "dead")],
         _ => vec![ended(Status::Done, "")],
     });

@@ -43,10 +43,12 @@ complete -c postern -n "__fish_postern_needs_command" -f -a "package" -d 'Packag
 complete -c postern -n "__fish_postern_needs_command" -f -a "pkg" -d 'Packages'
 complete -c postern -n "__fish_postern_needs_command" -f -a "service" -d 'Units of systemd; a name without suffix is a service'
 complete -c postern -n "__fish_postern_needs_command" -f -a "unit" -d 'Units of systemd; a name without suffix is a service'
+complete -c postern -n "__fish_postern_needs_command" -f -a "host" -d 'The host as a whole'
 complete -c postern -n "__fish_postern_needs_command" -f -a "file" -d 'Files'
 complete -c postern -n "__fish_postern_needs_command" -f -a "command" -d 'Run a command that the policy names'
 complete -c postern -n "__fish_postern_needs_command" -f -a "can" -d 'List your grants; with a command, say whether it is granted'
 complete -c postern -n "__fish_postern_needs_command" -f -a "undo" -d 'Undo one of your requests'
+complete -c postern -n "__fish_postern_needs_command" -f -a "keep" -d 'Keep a change that would be taken back. Run it in a new login: Postern checks only that this user\'s processes can still connect to it'
 complete -c postern -n "__fish_postern_needs_command" -f -a "result" -d 'The recorded outcome of one of your requests'
 complete -c postern -n "__fish_postern_needs_command" -f -a "health" -d 'Whether agent and helper work'
 complete -c postern -n "__fish_postern_needs_command" -f -a "doctor" -d 'Check agent and helper on this host, and name the command that mends each fault'
@@ -758,6 +760,29 @@ complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_su
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from daemon-reload" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from daemon-reload" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand unit; and __fish_seen_subcommand_from daemon-reload" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand host; and not __fish_seen_subcommand_from reboot" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand host; and not __fish_seen_subcommand_from reboot" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand host; and not __fish_seen_subcommand_from reboot" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand host; and not __fish_seen_subcommand_from reboot" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand host; and not __fish_seen_subcommand_from reboot" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand host; and not __fish_seen_subcommand_from reboot" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand host; and not __fish_seen_subcommand_from reboot" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand host; and not __fish_seen_subcommand_from reboot" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand host; and not __fish_seen_subcommand_from reboot" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand host; and not __fish_seen_subcommand_from reboot" -f -a "reboot" -d 'Reboot it after a delay, with a warning to people who are logged in'
+complete -c postern -n "__fish_postern_using_subcommand host; and __fish_seen_subcommand_from reboot" -l delay -d 'How long from now, in whole minutes, such as 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand host; and __fish_seen_subcommand_from reboot" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand host; and __fish_seen_subcommand_from reboot" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand host; and __fish_seen_subcommand_from reboot" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand host; and __fish_seen_subcommand_from reboot" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand host; and __fish_seen_subcommand_from reboot" -l cancel -d 'Cancel the reboot that this client has scheduled'
+complete -c postern -n "__fish_postern_using_subcommand host; and __fish_seen_subcommand_from reboot" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand host; and __fish_seen_subcommand_from reboot" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand host; and __fish_seen_subcommand_from reboot" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand host; and __fish_seen_subcommand_from reboot" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand host; and __fish_seen_subcommand_from reboot" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand file; and not __fish_seen_subcommand_from read list write patch edit remove mkdir set-mode set-owner" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand file; and not __fish_seen_subcommand_from read list write patch edit remove mkdir set-mode set-owner" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
@@ -913,6 +938,16 @@ complete -c postern -n "__fish_postern_using_subcommand undo" -s q -l quiet -d '
 complete -c postern -n "__fish_postern_using_subcommand undo" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand undo" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand undo" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand keep" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand keep" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand keep" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand keep" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand keep" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand keep" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand keep" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand keep" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand keep" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand result" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand result" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r

@@ -126,6 +126,10 @@ const LIMITS: &[(&str, Words)] = &[
         let windows = rule.hours.iter().map(window_words).collect::<Vec<_>>().join(", ");
         (!windows.is_empty()).then(|| narrow(Stage::Run, format!("only {windows}")))
     }),
+    ("keep_within", |rule, _| {
+        let words = format!("taken back unless it is kept within {}", duration(rule.keep_within_s));
+        (rule.keep_within_s > 0).then(|| narrow(Stage::Run, words))
+    }),
     ("timeout", |rule, _| {
         let words = format!("waits at most {} for locks and jobs", duration(rule.timeout_s));
         (rule.timeout_s != TIMEOUT_S).then_some(narrow(Stage::Run, words))

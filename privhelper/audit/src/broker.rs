@@ -2,6 +2,7 @@
 
 use crate::claims;
 use crate::execute;
+use crate::keep::keep;
 use crate::log::{Event, Record, size_and_digest};
 use crate::requests::Taken;
 use crate::state::State;
@@ -110,10 +111,13 @@ fn note(state: &State, stream: &mut UnixStream, payload: &[u8]) -> Result<Option
     let Some((event, (mut record, session))) = event.zip(record(claim)) else { return Ok(None) };
     let noted = state.admit(uid, Class::Read).and_then(|()| {
         record.asked_by = state.asker(&session, uid, record.claim.claimed_uid);
-        Ok(state.log.note(*event, &record)?)
+        match record.claim.verb.as_str() {
+            "request.keep" if *event == Event::Served => keep(state, &record),
+            _ => Ok(state.log.note(*event, &record).map(drop)?),
+        }
     });
     match noted {
-        Ok(_) => link::send(stream, Kind::Recorded, &Recorded::default())?,
+        Ok(()) => link::send(stream, Kind::Recorded, &Recorded::default())?,
         Err(denied) => {
             link::send(stream, Kind::Close, &refused(denied.code.as_str(), &denied.message))?;
             return Ok(Some(true));

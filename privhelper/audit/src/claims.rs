@@ -49,6 +49,7 @@ pub fn record(claim: Claim) -> Option<Record> {
     let is_bounded = short.into_iter().chain(&claim.capabilities).all(|text| is_text(text, TEXT_MAX))
         && [&claim.target, &claim.detail].into_iter().all(|text| is_text(text, LONG_MAX))
         && claim.objects.len() <= OBJECTS_MAX
+        && claim.touches.len() <= OBJECTS_MAX
         && claim.capabilities.len() <= OBJECTS_MAX;
     if !is_bounded || !is_id(&claim.request_id) || !is_id(&claim.undo_of) {
         return None;
@@ -106,6 +107,8 @@ pub fn state(claim: &Claim, body_sha256: Vec<u8>) -> RequestState {
         decision: claim.decision.clone(),
         undoes_uid: if claim.undo_of.is_empty() { 0 } else { claim.uid },
         undoes: claim.undo_of.clone(),
+        keep_within_s: claim.keep_within_s,
+        touches: claim.touches.clone(),
         claimed_uid: claim.claimed_uid,
         ..RequestState::default()
     }

@@ -23,7 +23,8 @@ use std::time::Duration;
 const END_PAUSE: Duration = Duration::from_millis(500);
 
 impl State {
-    /// Ends the requests that an earlier recorder began: asks root for each outcome, and waits for those that still run.
+    /// Ends the requests that an earlier recorder began: asks root for each outcome, and waits for those that still run. Takes
+    /// back what was due meanwhile.
     pub fn recover(self: &Arc<Self>) {
         for (request, subscribers) in self.requests.unfinished() {
             let (shared, name) = (Arc::clone(self), "recover".to_owned());
@@ -33,6 +34,7 @@ impl State {
                 self.end_old(request, subscribers);
             }
         }
+        self.take_back_due();
     }
 
     fn end_old(&self, request: RequestState, subscribers: Arc<Subscribers>) {
@@ -83,7 +85,17 @@ fn begin(state: &State, work: &mut Work) -> Result<u64, Denied> {
     if !work.state.by_operator {
         state.check_paused()?;
     }
-    state.requests.check_undo(&work.state)?;
+    let is_unkept = state.requests.is_unkept(work.state.undoes_uid, &work.state.undoes);
+    if work.is_take_back && !is_unkept {
+        return Err(Denied::new(Code::UndoGone, "the change was kept or undone meanwhile"));
+    }
+    // An undo of an unkept change that runs may still fail: then it is taken back after that.
+    let code = if work.is_take_back { Code::Busy } else { Code::UndoGone };
+    state.requests.check_undo(&work.state).map_err(|denied| Denied { code, ..denied })?;
+    state.requests.check_kept(&work.state, state.host.audit.unix())?;
+    if work.state.keep_within_s == 0 {
+        work.state.touches.clear();
+    }
     state.look_again(&mut work.record);
     work.state.begun_unix_us = u64::try_from(state.host.audit.unix().as_micros()).unwrap_or(u64::MAX);
     let order = Digest::of(&[&work.order]).to_string();
@@ -139,8 +151,10 @@ pub fn end(state: &State, work: &mut Work, learned: Learned) -> Option<Completed
         status: Status::Interrupted.into(),
         ..Work::failed("interrupted", "it was interrupted; examine what is there before asking again")
     });
+    let keep_within_s = statement.inverse.as_ref().map_or(0, |inverse| inverse.keep_within_s);
     let inverse = statement.inverse.as_ref().map(Message::encode_to_vec).unwrap_or_default();
-    let inverse = if is_done(&completed) && inverse.len() <= INVERSE_MAX { inverse } else { Vec::new() };
+    let is_inverse = (is_done(&completed) || keep_within_s > 0) && inverse.len() <= INVERSE_MAX;
+    let inverse = if is_inverse { inverse } else { Vec::new() };
     completed.undoable = !inverse.is_empty();
     completed.duration_us = u64::try_from(work.started.elapsed().as_micros()).unwrap_or(u64::MAX);
     if completed.rule.is_empty() {
@@ -151,7 +165,8 @@ pub fn end(state: &State, work: &mut Work, learned: Learned) -> Option<Completed
         let claimed = Decision::from_str_name(&claimed).unwrap_or_default();
         completed.decision = if statement.decision == 0 { claimed.into() } else { statement.decision };
     }
-    let ended = work.ended(&completed, inverse);
+    let ended = work.ended_with_deadline(state, completed, inverse, keep_within_s);
+    let completed = ended.completed.clone().unwrap_or_default();
     let record = &mut work.record;
     if !statement.verb.is_empty() {
         claims::put_statement(record, &statement);

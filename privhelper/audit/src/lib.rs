@@ -9,11 +9,13 @@
 )]
 
 pub mod approvals;
+pub mod attempts;
 pub mod broker;
 pub mod claims;
 pub mod execute;
 pub mod fault;
 pub mod host;
+pub mod keep;
 pub mod listen;
 pub mod log;
 pub mod operator;

@@ -5,7 +5,7 @@ use crate::claims::check_reason;
 use crate::log::{Event, Payer, Record, size_and_digest};
 use crate::state::State;
 use crate::subscribers::LAG;
-use crate::{permit, undo};
+use crate::{keep, permit, undo};
 use postern_peers::{Class, Peer, hung_up, locked};
 use postern_policy::types::Digest;
 use postern_policy::{Code, Denied};
@@ -47,7 +47,8 @@ type Call = fn(&Operator<'_>, &[u8]) -> Option<Result<(), Denied>>;
 const CALLS: &[(&str, Call)] = &[
     ("Pending", |op, body| {
         strict::<wire::OperatorPendingRequest>(body)?;
-        Some(op.reply(&wire::OperatorPending { approvals: op.state.approvals.list() }))
+        let approvals = op.state.approvals.list();
+        Some(op.reply(&wire::OperatorPending { approvals, unkept: keep::listed(op.state) }))
     }),
     ("Show", |op, body| Some(op.show(&strict(body)?))),
     ("Decide", |op, body| Some(op.decide(&strict(body)?))),
@@ -209,6 +210,10 @@ impl Operator<'_> {
         let policy = state.policy();
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let fault = policy.as_ref().err().map(|fault| format!("no policy is accepted: {fault}"));
+        let failed = state.requests.not_taken_back().len();
+        let unkept = (failed > 0).then(|| {
+            format!("{failed} changes that nobody kept could not be taken back: see postern-admin pending")
+        });
         let policy = policy.ok();
         let clients = policy.iter().flat_map(|policy| policy.clients());
         wire::OperatorStatus {
@@ -220,7 +225,7 @@ impl Operator<'_> {
             running: count(state.requests.running().len()),
             audit_seq: state.log.seq(),
             audit_fault: state.log.sync().err().map(|fault| fault.to_string()).unwrap_or_default(),
-            notes: fault.into_iter().chain(state.log.notes()).collect(),
+            notes: fault.into_iter().chain(unkept).chain(state.log.notes()).collect(),
             paused: state.paused().unwrap_or_default(),
             pending: count(state.approvals.list().len()),
         }

@@ -47,6 +47,8 @@ pub fn permit(
     if class == Class::Effect {
         check_ids(work)?;
         state.check_paused()?;
+        // Checked again right before it begins.
+        state.requests.check_kept(&work.state, state.host.audit.unix())?;
     }
     if work.record.claim.decision == "ask" { ask(state, work, &policy, is_wanted) } else { Ok(()) }
 }

@@ -4,7 +4,7 @@ use crate::log::IDS;
 use crate::subscribers::Subscribers;
 use postern_peers::locked;
 use postern_policy::types::RequestId;
-use postern_policy::{Code, Denied};
+use postern_policy::{Code, Denied, VerbId};
 use postern_proto::link::INVERSE_MAX;
 use postern_proto::root::v1::{Inverse, Recalled, RequestState};
 use postern_proto::v1::{self as wire, Completed, Status};
@@ -66,7 +66,13 @@ impl Requests {
         let entry = entries.entry(key).or_insert_with(|| Entry::new(state.clone(), &Arc::default()));
         let is_done = state.completed.as_ref().is_some_and(is_done);
         if state.completed.is_some() {
-            (entry.state.completed, entry.state.inverse) = (state.completed, state.inverse);
+            let known = &mut entry.state;
+            (known.completed, known.inverse) = (state.completed, state.inverse);
+            known.not_taken_back = state.not_taken_back;
+            if !state.boot_id.is_empty() {
+                (known.boot_id, known.ended_us) = (state.boot_id, state.ended_us);
+                known.keep_within_s = state.keep_within_s;
+            }
             (entry.running, entry.bytes) = (None, entry.state.encoded_len());
         } else {
             entry.state = state;
@@ -113,6 +119,13 @@ impl Requests {
             return Ok(());
         }
         Err(Denied::new(Code::UndoGone, "this request was undone already, or its undo has begun"))
+    }
+
+    /// Whether this request waits to be kept.
+    pub fn is_unkept(&self, uid: u32, id: &str) -> bool {
+        let entries = locked(&self.0);
+        let entry = entries.get(&(uid, id.to_owned()));
+        entry.is_some_and(|entry| keep_until(&entry.state) > 0 && !entry.undone)
     }
 
     /// Returns the newest later request that changed the same and has not been undone.
@@ -169,6 +182,55 @@ impl Requests {
             verb: state.verb,
         });
         running.collect()
+    }
+
+    /// Returns the last order about a reboot in this boot, if it scheduled one.
+    pub fn reboot_of(&self, boot_id: &str) -> Option<RequestState> {
+        let of = |one: &RequestState| one.boot_id == boot_id && one.verb == VerbId::HostReboot.name();
+        let (last, undone) =
+            self.ended(of).into_iter().find(|(one, _)| one.completed.as_ref().is_some_and(is_done))?;
+        (!undone && !last.inverse.is_empty()).then_some(last)
+    }
+
+    /// Returns the changes that wait to be kept, oldest first.
+    pub fn unkept(&self) -> Vec<RequestState> {
+        let mut unkept = self.ended(|one| keep_until(one) > 0);
+        unkept.reverse();
+        unkept.into_iter().filter(|(_, undone)| !undone).map(|(one, _)| one).collect()
+    }
+
+    /// Returns the changes that had to be kept and could not be taken back, oldest first.
+    pub fn not_taken_back(&self) -> Vec<RequestState> {
+        let mut failed = self.ended(|one| !one.not_taken_back.is_empty());
+        failed.reverse();
+        failed.into_iter().filter(|(_, undone)| !undone).map(|(one, _)| one).collect()
+    }
+
+    /// Checks that nobody's change of the same waits to be kept, or runs and will: it could not be taken back after this one.
+    /// An undo of that very change may begin.
+    ///
+    /// # Errors
+    /// `busy`, with that request.
+    pub fn check_kept(&self, state: &RequestState, now: Duration) -> Result<(), Denied> {
+        let entries = locked(&self.0);
+        let overlaps = |other: &RequestState| {
+            let is_same =
+                |one: &String| other.touches.iter().any(|path| contains(one, path) || contains(path, one));
+            state.touches.iter().any(is_same)
+        };
+        let blocks = |entry: &&Entry| {
+            let other = &entry.state;
+            let is_undone = (state.undoes_uid, &state.undoes) == (other.uid, &other.request_id);
+            let will_wait = entry.running.is_some() && other.begun_unix_us > 0 && other.keep_within_s > 0;
+            (will_wait || keep_until(other) > 0) && !entry.undone && !is_undone && overlaps(other)
+        };
+        let Some(first) = entries.values().find(blocks) else { return Ok(()) };
+        let (id, left) = (&first.state.request_id, keep_until(&first.state).saturating_sub(now.as_secs()));
+        let when = if first.running.is_some() { "it runs".to_owned() } else { format!("in {left} s") };
+        let why = format!(
+            "request {id} changed the same and must be kept first (postern keep {id}), or it is taken back ({when})"
+        );
+        Err(Denied { retry_after_s: u32::try_from(left).unwrap_or(0), ..Denied::new(Code::Busy, why) })
     }
 
     /// Returns the requests that have ended and match, newest first, and whether each was undone.
@@ -242,10 +304,24 @@ fn shares(one: &RequestState, other: &RequestState) -> bool {
     (done.unit.is_some() && unit(done) == unit(others)) || done.files.iter().any(|file| has(&file.path))
 }
 
-/// Whether an id is in use or was so since `oldest`. A request that was refused never began: its id has a time too.
+/// Whether an id is in use or was so since `oldest`, or its change waits to be kept. A request that was refused never began:
+/// its id has a time too.
 fn is_since(entry: &Entry, oldest: Duration) -> bool {
+    if keep_until(&entry.state) > 0 && !entry.undone {
+        return true;
+    }
     let of_id = || RequestId::new(&entry.state.request_id).map_or(0, |id| id.unix_ms());
     entry.running.is_some() || begun(&entry.state) >= oldest || Duration::from_millis(of_id()) >= oldest
+}
+
+/// Whether a path, or the name of a command, is the other one or a directory above it.
+fn contains(above: &str, path: &str) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Returns until when a change must be kept, since 1970; 0 = it stays.
+pub fn keep_until(state: &RequestState) -> u64 {
+    state.completed.as_ref().map_or(0, |completed| completed.keep_until_unix_s)
 }
 
 /// Returns when it began, since 1970.

@@ -1,6 +1,7 @@
 //! The state that all connections share.
 
 use crate::approvals::{Approvals, Waiting};
+use crate::attempts::Attempts;
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::log::{AuditLog, Event, Limits, Record};
@@ -11,7 +12,7 @@ use crate::turns::Turns;
 use postern_peers::{Accepted, Class, Limit, files, locked};
 use postern_policy::{Code, Denied, Policy};
 use postern_proto::root::v1::Claim;
-use postern_record::Json;
+use postern_record::{Json, rfc3339};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -41,6 +42,8 @@ pub struct State {
     pub reserve: Reserve,
     /// One `begin` at a time: whoever pauses or stops holds it, and knows all that has begun.
     pub begins: Mutex<()>,
+    /// The take-backs of changes that nobody kept.
+    pub attempts: Attempts,
     /// When it started, since 1970.
     pub started: Duration,
     accepted: Accepted,
@@ -74,6 +77,7 @@ impl State {
             memory: Limit::new(MEMORY[0], MEMORY[1]),
             reserve,
             begins: Mutex::new(()),
+            attempts: Attempts::default(),
             started: host.audit.unix(),
             accepted: Accepted::new(&host.accepted, &host.passwd, &host.group),
             paused: Mutex::new(paused.map(|reason| String::from_utf8_lossy(&reason).into_owned())),
@@ -82,10 +86,21 @@ impl State {
         };
         let policy = state.policy();
         let detail = policy.as_ref().err().map(|fault| format!("no policy is accepted: {fault}"));
+        let before = Some(&state.log.previous_boot).filter(|before| **before != state.host.audit.boot_id);
+        let reboot = before.and_then(|before| state.requests.reboot_of(before));
+        let reboot = reboot.map(|order| {
+            let at = order.completed.map_or(0, |completed| completed.reboot_unix_s);
+            let (at, up) = (rfc3339(Duration::from_secs(at)), rfc3339(state.started));
+            format!(
+                "request {} had scheduled a reboot for {at}; the host was up again at {up}",
+                order.request_id
+            )
+        });
+        let detail = detail.into_iter().chain(reboot).collect::<Vec<_>>().join("; ");
         let policy = policy.map(|policy| policy.digest().to_string()).unwrap_or_default();
         let start = Record {
             claim: Claim { policy, ..Claim::default() },
-            outcome: Json::new().text("detail", &detail.unwrap_or_default()),
+            outcome: Json::new().text("detail", &detail),
             ..Record::default()
         };
         let freed = state.reserve.free();
@@ -193,8 +208,9 @@ impl State {
     }
 
     /// Runs the upkeep of every second: syncs reads and refusals, rotates the log, reads a changed policy.
-    pub fn tick(&self) {
+    pub fn tick(self: &Arc<Self>) {
         self.log.tick();
+        self.take_back_due();
         self.reserve.keep();
         // Without a policy everybody is refused; `status` reports it.
         drop(self.policy());

@@ -44,7 +44,7 @@ pub fn run(
                 Err(Denied::new(Code::UndoConflict, why))
             }
             (false, _) if request.dry_run => Ok(()),
-            (false, _) => take_back(state, peer, &undone),
+            (false, _) => take_back(state, peer, &undone, ""),
         };
         let is_last = result.is_err();
         let denied = result.err().map(|denied| (denied.code.as_str().to_owned(), denied.message));
@@ -86,8 +86,12 @@ fn select(state: &State, request: &OperatorUndoRequest) -> Result<Vec<(RequestSt
     Ok(found)
 }
 
-/// Sends the inverse in an order that the recorder makes, also while paused. The undo has an id and can be undone too.
-fn take_back(state: &State, peer: Peer, undone: &RequestState) -> Result<(), Denied> {
+/// Sends the inverse in an order that the recorder makes, also while paused. The undo has an id and can be undone too, unless
+/// the change had to be kept.
+///
+/// # Errors
+/// It was not taken back.
+pub fn take_back(state: &State, peer: Peer, undone: &RequestState, reason: &str) -> Result<(), Denied> {
     let _freed = state.reserve.free();
     let gone = || Denied::new(Code::UndoGone, "what is kept to undo it cannot be read");
     let inverse = Inverse::decode(undone.inverse.as_slice()).map_err(|_| gone())?;
@@ -113,6 +117,7 @@ fn take_back(state: &State, peer: Peer, undone: &RequestState) -> Result<(), Den
         wait_ms: WAIT_MS,
         policy: policy.to_string(),
         undo_of: of.clone(),
+        reason: reason.to_owned(),
         ..Claim::default()
     };
     let order = Order {
@@ -133,6 +138,7 @@ fn take_back(state: &State, peer: Peer, undone: &RequestState) -> Result<(), Den
     };
     let record = Record { origin: Payer::Recorder, ..claims::record(claim).ok_or_else(gone)? };
     let mut work = Work::new(record, request, order.encode_to_vec());
+    work.is_take_back = !reason.is_empty();
     state.requests.take(work.state.clone(), &work.subscribers, now).map_err(|taken| match taken {
         Taken::Full(denied) => denied,
         Taken::Known(_) | Taken::Running(_) => Denied::new(Code::Busy, "this id is taken; try again"),

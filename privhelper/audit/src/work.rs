@@ -6,6 +6,7 @@ use crate::requests::bounded;
 use crate::state::State;
 use crate::subscribers::Subscribers;
 use crate::turns::Turn;
+use postern_policy::VerbId;
 use postern_proto::link::order_id;
 use postern_proto::root::v1::{Envelope, RequestState};
 use postern_proto::v1::{Completed, Status};
@@ -45,6 +46,8 @@ pub struct Work {
     pub id: Id,
     /// The approval.
     pub consent: Consent,
+    /// Whether it takes back a change that nobody kept.
+    pub is_take_back: bool,
 }
 
 impl Work {
@@ -60,6 +63,7 @@ impl Work {
             started: Instant::now(),
             id: Id::None,
             consent: Consent::default(),
+            is_take_back: false,
         }
     }
 
@@ -98,5 +102,31 @@ impl Work {
         let (uid, request_id) = (self.state.uid, self.state.request_id.clone());
         let completed = Some(bounded(completed));
         RequestState { uid, request_id, completed, inverse, ..RequestState::default() }
+    }
+
+    /// Returns the state of an effect that has ended, with its deadline if it must be kept.
+    pub(crate) fn ended_with_deadline(
+        &self,
+        state: &State,
+        mut completed: Completed,
+        inverse: Vec<u8>,
+        keep_within_s: u64,
+    ) -> RequestState {
+        let audit = &state.host.audit;
+        let mut not_taken_back = String::new();
+        if keep_within_s > 0 && !inverse.is_empty() {
+            completed.keep_until_unix_s = audit.unix().as_secs().saturating_add(keep_within_s);
+        } else if self.state.keep_within_s > 0
+            && self.state.undoes.is_empty()
+            && matches!(completed.status(), Status::Done | Status::Partly | Status::Interrupted)
+        {
+            completed.message.push_str("; nothing takes this back (`keep_within`)");
+            not_taken_back.clone_from(&completed.message);
+        }
+        let ended = RequestState { not_taken_back, ..self.ended(&completed, inverse) };
+        if completed.keep_until_unix_s == 0 && self.state.verb != VerbId::HostReboot.name() {
+            return ended;
+        }
+        RequestState { boot_id: audit.boot_id.clone(), ended_us: audit.boot_us(), keep_within_s, ..ended }
     }
 }

@@ -7,7 +7,7 @@ use crate::order::Order;
 use crate::plan::Plan;
 use postern_policy::request::{FileChange, NamedPackage, NewState, PackagesRequest};
 use postern_policy::types::{Digest, Expect, PackageName, PackageVersion, RequestId};
-use postern_policy::{Code, Facts, Grant, Request, RequiredGrant, VerbId};
+use postern_policy::{Code, Facts, Grant, Policy, Request, RequiredGrant, VerbId};
 use postern_proto::root::v1::{Claim, Content};
 use postern_proto::v1 as wire;
 use postern_record::{Json, Risk};
@@ -115,10 +115,26 @@ fn objects(order: &Order, grant: &Grant, facts: &Facts) -> BTreeSet<String> {
     if reloads.contains(&order.verb) {
         objects.insert("units".to_owned());
     }
-    if matches!(order.request, Request::Packages(_)) && order.verb.is_effect() {
+    let is_reboot = matches!(order.request, Request::Reboot(_));
+    if is_reboot || (matches!(order.request, Request::Packages(_)) && order.verb.is_effect()) {
         objects.insert("packages".to_owned());
     }
+    if is_reboot {
+        objects.insert("host".to_owned());
+    }
     objects
+}
+
+/// Adds how long the change may stay unless it is kept, and what it touches: a change that would touch the same meanwhile is
+/// refused. Commands are the same if one takes the other back, whatever their values.
+pub fn of_keep(claim: &mut Claim, order: &Order, grant: &Grant, policy: &Policy) {
+    claim.keep_within_s = grant.keep_within_s();
+    claim.touches = order.changes().map(|(change, _)| change.path.to_string()).collect();
+    if let Request::Command(command) = &order.request {
+        let row = policy.command(command.name.as_str());
+        let reverse = row.map(|row| row.wire.reverse.clone()).filter(|name| !name.is_empty());
+        claim.touches = std::iter::once(command.name.to_string()).chain(reverse).collect();
+    }
 }
 
 /// Adds the outcome of a request that the broker records.
@@ -174,7 +190,11 @@ fn args(order: &Order) -> Json {
             let names = command.arguments.iter().map(|(name, _)| name);
             Json::new().text("name", command.name.as_str()).texts("parameters", names)
         }
-        Request::Result(of) | Request::Undo(of) => Json::new().text("of", of.as_str()),
+        Request::Result(of) | Request::Undo(of) | Request::Keep(of) => Json::new().text("of", of.as_str()),
+        Request::Reboot(minutes) => match minutes {
+            Some(minutes) => Json::new().number("delay_s", minutes.saturating_mul(60)),
+            None => Json::new().flag("cancel", true),
+        },
         Request::DaemonReload | Request::Describe => Json::new(),
     }
 }

@@ -51,6 +51,8 @@ struct Channel<'a> {
     memory: Option<Permit>,
     /// When the frame that is arriving began.
     since: Instant,
+    /// When the connection was accepted, in microseconds since boot.
+    connected_us: u64,
 }
 
 impl Connection {
@@ -63,6 +65,7 @@ impl Connection {
             assembler: Assembler::default(),
             memory: None,
             since: Instant::now(),
+            connected_us: u64::try_from((self.state.host.since_boot)().as_micros()).unwrap_or(0),
         };
         while !channel.outbox.is_dead() {
             match channel.step() {
@@ -178,7 +181,9 @@ impl Channel<'_> {
         }
         let memory = self.memory.take();
         let (state, peer) = (&self.connection.state, self.connection.peer);
-        dispatch::dispatch(Call::new(state, peer, sender, &method, memory), &method, body);
+        let mut call = Call::new(state, peer, sender, &method, memory);
+        call.claim.connected_us = self.connected_us;
+        dispatch::dispatch(call, &method, body);
         Ok(Step::On)
     }
 

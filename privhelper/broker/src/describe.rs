@@ -128,6 +128,9 @@ fn limits(rule: &Rule, policy: &Policy, grant: &mut wire::Grant) {
             add(key, "true".to_owned());
         }
     }
+    if rule.keep_within_s > 0 {
+        add("keep_within", format!("{}s", rule.keep_within_s));
+    }
     if rule.journal_lines > 0 {
         add("journal_lines", rule.journal_lines.to_string());
     }

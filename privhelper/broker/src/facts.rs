@@ -147,11 +147,13 @@ pub fn unit(call: &mut Call, _: &Client, order: &Order, _: &Grant) -> Result<Gat
         | Request::FileRead(_)
         | Request::FileList(_)
         | Request::DaemonReload
+        | Request::Reboot(_)
         | Request::Packages(_)
         | Request::Command(_)
         | Request::Describe
         | Request::Result(_)
-        | Request::Undo(_) => return Err(invalid("facts of a unit for another verb")),
+        | Request::Undo(_)
+        | Request::Keep(_) => return Err(invalid("facts of a unit for another verb")),
     };
     let question = ProbeUnit { unit: unit.to_string(), action: action.to_owned(), now };
     let wire = probe::ask(&call.state.host.probe_socket, Kind::ProbeUnit, &question)?;

@@ -42,6 +42,17 @@ pub fn result(call: &mut Call, _: &Client, order: &Order, _: &Grant) -> Result<O
     }
 }
 
+/// `request.keep`: the recorder decides it, and records it before it answers.
+///
+/// # Errors
+/// None here.
+pub fn keep(call: &mut Call, _: &Client, order: &Order, _: &Grant) -> Result<Outcome, Error> {
+    let Request::Keep(of) = &order.request else { return Err(Error::Malformed) };
+    of.as_str().clone_into(&mut call.claim.undo_of);
+    let status = wire::Status::Done.into();
+    Ok(Outcome::Noted("served", Box::new(wire::Completed { status, ..wire::Completed::default() })))
+}
+
 /// A read: served by root or the probe, which decide it again.
 ///
 /// # Errors

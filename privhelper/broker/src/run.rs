@@ -48,6 +48,7 @@ pub fn run(call: &mut Call, verb: &Verb, body: Vec<u8>) -> Result<Outcome, Error
     call.decided(&meta, &grant);
     let plan = Plan::new(&order, &facts, policy)?;
     claim::of_plan(&mut call.claim, &order, &grant, &facts, &plan);
+    claim::of_keep(&mut call.claim, &order, &grant, policy);
     call.plan = plan.visible_to(&client, verb.id, &order, &grant, &facts);
     if meta.mode == Mode::Preview {
         return Ok(previewed(&grant, Some(call.plan.clone())));

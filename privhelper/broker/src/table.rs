@@ -44,6 +44,7 @@ pub const fn row(id: VerbId) -> Verb {
         VerbId::UnitMask => ("units", facts::unit, perform::execute),
         VerbId::UnitUnmask => ("units", facts::unit, perform::execute),
         VerbId::UnitDaemonReload => ("units", facts::none, perform::execute),
+        VerbId::HostReboot => ("units", facts::none, perform::execute),
         VerbId::FileRead => ("files", facts::none, perform::inspect),
         VerbId::FileList => ("files", facts::none, perform::inspect),
         VerbId::FileWrite => ("files", facts::files, perform::execute),
@@ -56,6 +57,7 @@ pub const fn row(id: VerbId) -> Verb {
         VerbId::PolicyDescribe => ("", facts::none, perform::describe),
         VerbId::RequestResult => ("", facts::none, perform::result),
         VerbId::RequestUndo => ("", facts::none, perform::execute),
+        VerbId::RequestKeep => ("", facts::none, perform::keep),
     };
     Verb { id, family, facts, perform }
 }

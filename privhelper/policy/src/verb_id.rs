@@ -48,6 +48,7 @@ verbs! {
     UnitMask = "unit.mask",
     UnitUnmask = "unit.unmask",
     UnitDaemonReload = "unit.daemon-reload",
+    HostReboot = "host.reboot",
     FileRead = "file.read",
     FileList = "file.list",
     FileWrite = "file.write",
@@ -60,6 +61,7 @@ verbs! {
     PolicyDescribe = "policy.describe",
     RequestResult = "request.result",
     RequestUndo = "request.undo",
+    RequestKeep = "request.keep",
 }
 
 impl VerbId {
@@ -78,11 +80,27 @@ impl VerbId {
                 | Self::FileList
                 | Self::PolicyDescribe
                 | Self::RequestResult
+                | Self::RequestKeep
+        )
+    }
+
+    /// Whether one request takes back each change by it: where a rule has `keep_within`, root refuses the changes that have no
+    /// inverse.
+    pub const fn has_inverse(self) -> bool {
+        matches!(
+            self,
+            Self::FileWrite
+                | Self::FilePatch
+                | Self::FileRemove
+                | Self::FileMkdir
+                | Self::FileSetMode
+                | Self::FileSetOwner
+                | Self::CommandRun
         )
     }
 
     /// Whether every listed client may call it for what is its own, without a rule.
     pub const fn is_open(self) -> bool {
-        matches!(self, Self::PolicyDescribe | Self::RequestResult)
+        matches!(self, Self::PolicyDescribe | Self::RequestResult | Self::RequestKeep)
     }
 }

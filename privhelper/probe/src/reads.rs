@@ -54,13 +54,15 @@ impl State {
             Request::Packages(_)
             | Request::Unit(_)
             | Request::DaemonReload
+            | Request::Reboot(_)
             | Request::Files(_)
             | Request::FileRead(_)
             | Request::FileList(_)
             | Request::Command(_)
             | Request::Describe
             | Request::Result(_)
-            | Request::Undo(_) => return Err(reads_alone()),
+            | Request::Undo(_)
+            | Request::Keep(_) => return Err(reads_alone()),
         };
         for part in read.journal.as_bytes().chunks(OUTPUT_MAX) {
             let output = Output { stream: Stream::Content.into(), data: part.to_vec(), truncated: false };

@@ -30,7 +30,7 @@ impl Risk {
 /// Scores as administrators' tools use them: to look 5 to 15, to change what comes back 40 to 70, what may not 75 up.
 fn element(verb: VerbId, object: &Object) -> (u32, &'static str) {
     match verb {
-        VerbId::PolicyDescribe | VerbId::RequestResult => (0, "policy.read"),
+        VerbId::PolicyDescribe | VerbId::RequestResult | VerbId::RequestKeep => (0, "policy.read"),
         VerbId::PackageShow => (5, "package.read"),
         VerbId::UnitStatus => (5, "service.read"),
         VerbId::FileRead | VerbId::FileList => (15, "filesystem.read"),
@@ -52,6 +52,7 @@ fn element(verb: VerbId, object: &Object) -> (u32, &'static str) {
         VerbId::FileWrite | VerbId::FilePatch | VerbId::FileMkdir => (40, "filesystem.write"),
         VerbId::FileSetMode | VerbId::FileSetOwner => (70, "filesystem.permission"),
         VerbId::FileRemove => (85, "filesystem.delete"),
+        VerbId::HostReboot => (80, "host.reboot"),
         VerbId::CommandRun => (75, "process.privileged_runner"),
         VerbId::RequestUndo => (50, "request.undo"),
     }

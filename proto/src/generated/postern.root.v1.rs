@@ -255,6 +255,9 @@ pub struct Rule {
     pub person_rate_count: u32,
     #[prost(uint64, tag = "64")]
     pub person_rate_window_s: u64,
+    /// A change is taken back unless its client keeps it within so many seconds; 0 = it stays.
+    #[prost(uint64, tag = "65")]
+    pub keep_within_s: u64,
     #[prost(string, repeated, tag = "10")]
     pub packages: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "11")]
@@ -701,6 +704,10 @@ pub struct Inverse {
     /// Packages: exactly the recorded steps, compared under apt's lock.
     #[prost(message, optional, tag = "11")]
     pub steps: ::core::option::Option<PackageFacts>,
+    /// The recorder sends this inverse after so many seconds, unless the client has kept the effect; 0 = it stays. Such an undo
+    /// is final: it has no inverse itself.
+    #[prost(uint64, tag = "12")]
+    pub keep_within_s: u64,
     /// HMAC-SHA-256 under the family's key over "postern mac 1\n" | "Inverse\n" | this message with `mac` empty, 32 bytes.
     #[prost(bytes = "vec", tag = "15")]
     pub mac: ::prost::alloc::vec::Vec<u8>,
@@ -963,6 +970,15 @@ pub struct Claim {
     /// As `approvers`: the person who asked cannot agree.
     #[prost(bool, tag = "37")]
     pub excludes_asker: bool,
+    /// The paths that the request changes, or the command that it runs and the one that takes that back.
+    #[prost(string, repeated, tag = "38")]
+    pub touches: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// From the rules: the change is taken back unless it is kept within so many seconds.
+    #[prost(uint64, tag = "39")]
+    pub keep_within_s: u64,
+    /// When the client's connection was accepted, in microseconds since boot (CLOCK_BOOTTIME).
+    #[prost(uint64, tag = "40")]
+    pub connected_us: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Recall {
@@ -1202,6 +1218,19 @@ pub struct RequestState {
     pub asked_by: u32,
     #[prost(string, tag = "22")]
     pub session: ::prost::alloc::string::String,
+    /// When the effect ended: the boot, and microseconds since then (CLOCK_BOOTTIME). Of changes that must be kept, and reboots.
+    #[prost(string, tag = "25")]
+    pub boot_id: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "26")]
+    pub ended_us: u64,
+    /// As in its claim. `touches` only where it must be kept.
+    #[prost(uint64, tag = "27")]
+    pub keep_within_s: u64,
+    #[prost(string, repeated, tag = "28")]
+    pub touches: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Why it could not be taken back; then it has no deadline any more.
+    #[prost(string, tag = "29")]
+    pub not_taken_back: ::prost::alloc::string::String,
 }
 /// The files of an order before and after its change: written before the first change, so that recovery after a kill can
 /// tell how far the change came. It is the note of an order under way (outcomes/<order id>) and, with the content of each

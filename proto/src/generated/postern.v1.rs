@@ -220,6 +220,17 @@ pub struct UnitDaemonReloadRequest {
     pub meta: ::core::option::Option<Meta>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HostRebootRequest {
+    #[prost(message, optional, tag = "1")]
+    pub meta: ::core::option::Option<Meta>,
+    /// Whole minutes, from 60 to 86400 seconds; 0 = cancel.
+    #[prost(uint32, tag = "2")]
+    pub delay_s: u32,
+    /// Cancels the reboot that this client scheduled.
+    #[prost(bool, tag = "3")]
+    pub cancel: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FileReadRequest {
     #[prost(message, optional, tag = "1")]
     pub meta: ::core::option::Option<Meta>,
@@ -372,6 +383,14 @@ pub struct RequestUndoRequest {
     #[prost(string, tag = "2")]
     pub of: ::prost::alloc::string::String,
 }
+/// Keeps a change of `keep_within`: see `Completed.keep_until_unix_s`.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RequestKeepRequest {
+    #[prost(message, optional, tag = "1")]
+    pub meta: ::core::option::Option<Meta>,
+    #[prost(string, tag = "2")]
+    pub of: ::prost::alloc::string::String,
+}
 /// One message of every answer. Exactly one last event: completed or refused.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Event {
@@ -504,6 +523,12 @@ pub struct Completed {
     /// The policy says of the command that it changes nothing (`effect = false`).
     #[prost(bool, tag = "15")]
     pub no_effect: bool,
+    /// The change is taken back at this time unless `RequestKeep` comes before, over a connection made after it; 0 = it stays.
+    #[prost(uint64, tag = "16")]
+    pub keep_until_unix_s: u64,
+    /// Of a reboot that was scheduled: when it takes place.
+    #[prost(uint64, tag = "17")]
+    pub reboot_unix_s: u64,
 }
 /// The effects that a request would have, or had.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1634,6 +1659,30 @@ pub mod helper_client {
                 .insert(GrpcMethod::new("postern.v1.Helper", "UnitDaemonReload"));
             self.inner.server_streaming(req, path, codec).await
         }
+        pub async fn host_reboot(
+            &mut self,
+            request: impl tonic::IntoRequest<super::HostRebootRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::Event>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/postern.v1.Helper/HostReboot",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("postern.v1.Helper", "HostReboot"));
+            self.inner.server_streaming(req, path, codec).await
+        }
         pub async fn file_read(
             &mut self,
             request: impl tonic::IntoRequest<super::FileReadRequest>,
@@ -1922,6 +1971,30 @@ pub mod helper_client {
                 .insert(GrpcMethod::new("postern.v1.Helper", "RequestUndo"));
             self.inner.server_streaming(req, path, codec).await
         }
+        pub async fn request_keep(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RequestKeepRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::Event>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/postern.v1.Helper/RequestKeep",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("postern.v1.Helper", "RequestKeep"));
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1963,6 +2036,27 @@ pub struct OperatorPendingRequest {}
 pub struct OperatorPending {
     #[prost(message, repeated, tag = "1")]
     pub approvals: ::prost::alloc::vec::Vec<Approval>,
+    #[prost(message, repeated, tag = "2")]
+    pub unkept: ::prost::alloc::vec::Vec<Unkept>,
+}
+/// A change that is taken back unless its client keeps it, or that could not be taken back.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Unkept {
+    #[prost(string, tag = "1")]
+    pub request_id: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "2")]
+    pub uid: u32,
+    #[prost(string, tag = "3")]
+    pub client: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub verb: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub target: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "6")]
+    pub keep_until_unix_s: u64,
+    /// Why it could not be taken back; then no time is set.
+    #[prost(string, tag = "7")]
+    pub not_taken_back: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Approval {

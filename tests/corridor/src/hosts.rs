@@ -79,6 +79,8 @@ impl Hosts {
                 root: root("units", "root"),
                 systemctl: at.join("systemctl"),
                 commands: at.join("jobs"),
+                dpkg_lock: at.join("dpkg.lock"),
+                scheduled: at.join("scheduled"),
                 systemd: at.join("systemd"),
             },
             probe: postern_probe::Host {

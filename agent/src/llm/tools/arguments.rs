@@ -53,6 +53,15 @@ arguments! {
         lines: NonZeroU32,
     }
     UnitsReload {}
+    Reboot {
+        /// Minutes from now, at least 1; people who are logged in are warned.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "NonZeroU32")]
+        delay_minutes: Option<NonZeroU32>,
+        /// Cancel your own reboot that is scheduled.
+        #[serde(default)]
+        cancel: bool,
+    }
     ApplyPatch {
         /// A unified diff with absolute paths.
         diff: Text,

@@ -2,8 +2,8 @@
 
 use super::arguments::{
     ApplyPatch, AskPerson, Checkpoint, File, Finish, GetNetwork, GetSystemInfo, ListDisks, ListPackages,
-    ListProcesses, ListTimers, ListUnits, MakePlan, Package, PkgInstall, ReadFile, RunCommand, SearchFiles,
-    SearchLogs, Service, Shell, Undo, UnitJournal, UnitsReload, WriteFile,
+    ListProcesses, ListTimers, ListUnits, MakePlan, Package, PkgInstall, ReadFile, Reboot, RunCommand,
+    SearchFiles, SearchLogs, Service, Shell, Undo, UnitJournal, UnitsReload, WriteFile,
 };
 use crate::protocol::tool::Action;
 use serde::Serialize;
@@ -28,6 +28,8 @@ pub enum Call {
     UnitJournal(UnitJournal),
     /// Let systemd read changed unit files.
     UnitsReload(UnitsReload),
+    /// Reboot the host, or cancel that.
+    Reboot(Reboot),
     /// Do with a file or directory what the other tools cannot.
     File(File),
     /// Change files by a unified diff, all of it or nothing.
@@ -77,6 +79,7 @@ impl Call {
             | Self::WriteFile(_)
             | Self::ApplyPatch(_)
             | Self::UnitsReload(_)
+            | Self::Reboot(_)
             | Self::RunCommand(_)
             | Self::Undo(_) => true,
             // Requests of its programs count on their own.

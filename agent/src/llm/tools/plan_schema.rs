@@ -1,6 +1,8 @@
 //! The JSON Schema of a plan: its typed calls are those of the tools that are offered.
 
-use super::arguments::{ApplyPatch, File, Package, PkgInstall, RunCommand, Service, UnitsReload, WriteFile};
+use super::arguments::{
+    ApplyPatch, File, Package, PkgInstall, Reboot, RunCommand, Service, UnitsReload, WriteFile,
+};
 use super::registry::{Tool, whole};
 use crate::protocol::plan::{Plan, PlannedCommand};
 use schemars::{Schema, SchemaGenerator};
@@ -15,6 +17,7 @@ const STEPS: &[Tool] = &[
     Tool::of::<ApplyPatch>(),
     Tool::of::<File>(),
     Tool::of::<UnitsReload>(),
+    Tool::of::<Reboot>(),
     Tool::of::<RunCommand>(),
 ];
 

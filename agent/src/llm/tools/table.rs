@@ -2,8 +2,8 @@
 
 use super::arguments::{
     ApplyPatch, AskPerson, Checkpoint, File, Finish, GetNetwork, GetSystemInfo, ListDisks, ListPackages,
-    ListProcesses, ListTimers, ListUnits, MakePlan, Package, PkgInstall, ReadFile, RunCommand, SearchFiles,
-    SearchLogs, Service, Shell, Undo, UnitJournal, UnitsReload, WriteFile,
+    ListProcesses, ListTimers, ListUnits, MakePlan, Package, PkgInstall, ReadFile, Reboot, RunCommand,
+    SearchFiles, SearchLogs, Service, Shell, Undo, UnitJournal, UnitsReload, WriteFile,
 };
 use super::call::Call;
 use super::registry::{Arguments, OUTPUT, Redaction, TIME, Time, Tool};
@@ -83,6 +83,8 @@ tools! {
     AskPerson = "ask_person", Time::Task, OUTPUT, Redaction::Whole;
     /// End the task. Always the last call.
     Finish = "finish", TIME, OUTPUT, Redaction::Whole;
+    /// Reboot the host after some minutes, or cancel that.
+    Reboot = "reboot", Time::Rule, OUTPUT, Redaction::Whole;
     /// Say how far the task is. Only when asked for it, at the end of a run.
     Checkpoint = "checkpoint", TIME, OUTPUT, Redaction::Whole;
     /// Give the plan: it is shown to a person and carried out later, or says why there is none.
@@ -95,8 +97,13 @@ pub const TOOLS: &[Tool] = ALL.split_at(5).0;
 /// The tools of a task.
 pub const TASK: &[Tool] = ALL.split_at(ALL.len() - 2).0;
 
-/// Those of a task where no commands are run.
-pub const TASK_WITHOUT_SHELL: &[Tool] = TASK.split_at(1).1;
+/// Those of a task: the shell where commands are run, the last one where the policy grants a reboot. Each costs every
+/// request of the task its tokens.
+#[must_use]
+pub const fn of_task(may_run: bool, may_reboot: bool) -> &'static [Tool] {
+    let tools = if may_run { TASK } else { TASK.split_at(1).1 };
+    if may_reboot { tools } else { tools.split_at(tools.len() - 1).0 }
+}
 
 /// The one tool at the end of a run.
 pub const CHECKPOINT: &[Tool] = &[Tool::of::<Checkpoint>()];

@@ -35,6 +35,10 @@ pub(super) fn of(order: &Order, request: &Request) -> Vec<u8> {
             format!("show {} with {} journal lines\n", status.unit, status.journal_lines).into_bytes()
         }
         Request::DaemonReload => b"reload the units of systemd\n".to_vec(),
+        Request::Reboot(Some(minutes)) => {
+            format!("reboot the host {minutes} minutes after this approval\n").into_bytes()
+        }
+        Request::Reboot(None) => b"cancel the reboot that this client has scheduled\n".to_vec(),
         Request::Packages(packages) => {
             let steps = order.inverse.as_ref().and_then(|inverse| inverse.steps.as_ref());
             packages_plan(packages.verb, steps.or(facts.packages.as_ref())).into_bytes()
@@ -47,6 +51,7 @@ pub(super) fn of(order: &Order, request: &Request) -> Vec<u8> {
             format!("run the command {}\n{parameters}{secrets}", command.name).into_bytes()
         }
         Request::Describe => b"describe the policy\n".to_vec(),
+        Request::Keep(of) => format!("keep the change of {of}\n").into_bytes(),
         Request::Result(of) => format!("tell the outcome of {of}\n").into_bytes(),
         Request::Undo(of) => format!("undo {of}\n").into_bytes(),
     }

@@ -14,7 +14,7 @@ use nix::unistd::{Uid, User};
 use postern_policy::VerbId;
 use postern_policy::types::Digest;
 use postern_proto::v1::{
-    Approval, OperatorPending, OperatorPendingRequest, OperatorShowRequest, OperatorShown,
+    Approval, OperatorPending, OperatorPendingRequest, OperatorShowRequest, OperatorShown, Unkept,
 };
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -139,9 +139,33 @@ pub(super) fn agreed(approval: &Approval) -> String {
 
 /// All that waits, oldest first.
 pub(super) fn all(host: &Host) -> Result<Vec<Approval>, CommandError> {
-    let OperatorPending { mut approvals } = call(host, "Operator/Pending", &OperatorPendingRequest {})?;
-    approvals.sort_by(|a, b| (a.since_unix_s, &a.approval_id).cmp(&(b.since_unix_s, &b.approval_id)));
-    Ok(approvals)
+    listed(host).map(|pending| pending.approvals)
+}
+
+/// All that waits for approval, and all that waits to be kept, oldest first.
+fn listed(host: &Host) -> Result<OperatorPending, CommandError> {
+    let mut pending: OperatorPending = call(host, "Operator/Pending", &OperatorPendingRequest {})?;
+    pending.approvals.sort_by(|a, b| (a.since_unix_s, &a.approval_id).cmp(&(b.since_unix_s, &b.approval_id)));
+    pending.unkept.sort_by_key(|change| change.keep_until_unix_s);
+    Ok(pending)
+}
+
+/// One line for each change that is taken back unless its client keeps it, and for each that could not be taken back.
+fn unkept(changes: &[Unkept], now_unix_s: u64, screen: Screen, io: &mut Io<'_>) -> CommandResult {
+    for change in changes {
+        let Unkept { request_id, client, verb, target, keep_until_unix_s, not_taken_back, .. } = change;
+        let left = span(keep_until_unix_s.saturating_sub(now_unix_s));
+        let (what, id) = (format!("{verb} {target}"), request_id);
+        let line = match (*keep_until_unix_s, not_taken_back.as_str()) {
+            (0, why) => {
+                format!("NOT TAKEN BACK, though {client} did not keep it (request {id}): {what}: {why}")
+            }
+            (_, "") => format!("taken back in {left} unless {client} keeps it (postern keep {id}): {what}"),
+            (_, why) => format!("is to be taken back and will be tried again (request {id}): {what}: {why}"),
+        };
+        writeln!(io.out, "{}", cut(inline(&line), screen))?;
+    }
+    Ok(Exit::Done)
 }
 
 /// The ids of all that waits; none where the recorder does not say.
@@ -226,7 +250,7 @@ pub fn pending(
     format: Format,
     io: &mut Io<'_>,
 ) -> CommandResult {
-    let mut waiting = all(host)?;
+    let OperatorPending { approvals: mut waiting, unkept: changes } = listed(host)?;
     for approval in waiting.iter_mut().filter(|approval| approval.verb == VerbId::CommandRun.name()) {
         // The values are in the order alone. A request that was decided meanwhile keeps the command's name.
         if let Ok(shown) = WaitingRequest::fetch(host, &approval.approval_id) {
@@ -235,12 +259,21 @@ pub fn pending(
     }
     if format == Format::Json {
         let approvals: Vec<Value> = waiting.iter().map(as_json).collect();
-        writeln!(io.out, "{}", escape_json(&json!({ "v": 1, "pending": approvals }).to_string()))?;
+        let unkept = changes.iter().map(|change| {
+            json!({
+                "request_id": change.request_id, "uid": change.uid, "client": change.client, "verb": change.verb,
+                "target": change.target, "keep_until_unix_s": change.keep_until_unix_s,
+                "not_taken_back": change.not_taken_back,
+            })
+        });
+        let unkept = unkept.collect::<Vec<_>>();
+        let all = json!({ "v": 1, "pending": approvals, "unkept": unkept });
+        writeln!(io.out, "{}", escape_json(&all.to_string()))?;
         return Ok(Exit::Done);
     }
     if waiting.is_empty() {
         writeln!(io.out, "nothing waits for approval")?;
-        return Ok(Exit::Done);
+        return unkept(&changes, now_unix_s, screen, io);
     }
     let head =
         ["ID", "CLIENT", "VERB", "RULE", "RISK", "WAITS", "EXPIRES", "AGREED", "TARGET"].map(str::to_owned);
@@ -268,7 +301,7 @@ pub fn pending(
         }
         writeln!(io.out, "{}", cut(line.trim_end().to_owned(), screen))?;
     }
-    Ok(Exit::Done)
+    unkept(&changes, now_unix_s, screen, io)
 }
 
 /// `show ID`.

@@ -59,7 +59,7 @@ pub struct FilterArgs {
 }
 
 /// The events of records (`privhelper/audit/AUDIT.md`).
-pub const EVENTS: [&str; 19] = [
+pub const EVENTS: [&str; 20] = [
     "start",
     "stop",
     "policy_applied",
@@ -74,6 +74,7 @@ pub const EVENTS: [&str; 19] = [
     "begin",
     "end",
     "interrupted",
+    "not_taken_back",
     "torn",
     "rotated",
     "suppressed",

@@ -198,6 +198,7 @@ fn facts(verb: VerbId, probe: &Probe) -> Facts {
             | Plan::Journal { .. }
             | Plan::File { .. },
             Object::Nothing
+            | Object::Reboot { .. }
             | Object::Package { .. }
             | Object::AllPackages
             | Object::Unit { .. }

@@ -85,7 +85,7 @@ fn request(probe: &Probe) -> Value {
     let mut entry = Map::new();
     let mut put = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
     match &probe.object {
-        Object::Nothing => {}
+        Object::Nothing | Object::Reboot { .. } => {}
         Object::AllPackages => put("all", true.into()),
         Object::Undo { rule, .. } => put("undo_of_rule", rule.as_str().into()),
         Object::Command { name, arguments } => {

@@ -69,6 +69,7 @@ impl Limits<'_> {
             Object::Unit { .. } if has("journal_lines") => Plan::Journal { lines: 0 },
             Object::File { .. } if has("allow_create") => Plan::File { create: false },
             Object::Nothing
+            | Object::Reboot { .. }
             | Object::Package { .. }
             | Object::AllPackages
             | Object::Unit { .. }

@@ -211,6 +211,7 @@ impl<'a> Comparison<'a> {
         let defined = self.sides.map(|side| match &class.object {
             Object::Command { name, .. } => facts::defined(name.as_str(), side.rules),
             Object::Nothing
+            | Object::Reboot { .. }
             | Object::Package { .. }
             | Object::AllPackages
             | Object::Unit { .. }

@@ -78,7 +78,11 @@ impl Probe {
         let mut words = vec![self.object.name().to_owned()];
         let mut say = |text: String| words.push(text);
         match &self.object {
-            Object::Nothing | Object::AllPackages | Object::Unit { .. } | Object::Undo { .. } => {}
+            Object::Nothing
+            | Object::Reboot { .. }
+            | Object::AllPackages
+            | Object::Unit { .. }
+            | Object::Undo { .. } => {}
             Object::Command { arguments, .. } => {
                 for (name, value) in arguments.iter() {
                     say(format!("{name}={value}"));

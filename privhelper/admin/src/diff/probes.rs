@@ -20,7 +20,7 @@ pub fn probes(
     let first = Probe { object: object.clone(), plan: limits.plan(object), beyond: Vec::new() };
     let mut probes = vec![first];
     match object {
-        Object::Nothing | Object::Command { .. } | Object::Undo { .. } => {}
+        Object::Nothing | Object::Reboot { .. } | Object::Command { .. } | Object::Undo { .. } => {}
         Object::Package { .. } | Object::AllPackages => {
             limits.versions(&mut probes, budget)?;
             limits.transactions(&mut probes, budget)?;
@@ -51,6 +51,7 @@ fn is_request(verb: VerbId, object: &Object) -> bool {
         Object::File { mode: None, .. } if verb == VerbId::FileSetMode => false,
         Object::File { owner: None, group: None, .. } if verb == VerbId::FileSetOwner => false,
         Object::Nothing
+        | Object::Reboot { .. }
         | Object::Package { .. }
         | Object::AllPackages
         | Object::Unit { .. }

@@ -49,6 +49,7 @@ const OWN: &[Kind] = &[
     rule("allow-cascade", Combined, "unit files decide which other units are started and stopped"),
     rule("any-source", Combined, "maintainer scripts run as root, and any source may bring them"),
     rule("wildcard-packages", Combined, "another source can offer a package of such a name"),
+    rule("reboot-at-any-time", Defence, "the agent ends every service and everybody's work on the host"),
     rule("removals", Defence, "dependencies decide which packages are removed"),
     rule("downgrades", Combined, "older versions have holes that were closed since"),
     rule("command-as-root", Code, "a command that the agent may run runs as root"),

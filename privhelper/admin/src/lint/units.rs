@@ -8,6 +8,7 @@ use super::table::{Direction, UNITS};
 use crate::finding::{Class, Severity};
 use postern_policy::VerbId;
 use postern_policy::types::Pattern;
+use postern_proto::root::v1::Decision;
 
 /// Verbs after which a unit may run that did not.
 pub(super) const ON: &[VerbId] =
@@ -31,6 +32,12 @@ pub(super) fn check(rule: &Grant<'_>, found: &mut Vec<LintFinding>) {
                 "the instance is text of the agent's choice, which the unit puts into commands and paths";
             found.push(rule.finding("unbounded-instance", Class::Combined, unit, &what, how));
         }
+    }
+    let is_allowed = rule.rule.decision() == Decision::Allow;
+    if rule.has_verb(&[VerbId::HostReboot]) && is_allowed && rule.rule.hours.is_empty() {
+        let what = "reboot the host at any time (no `hours`, and nobody is asked)";
+        let how = "every service and everybody's work on it ends";
+        found.push(rule.finding("reboot-at-any-time", Class::Defence, "", what, how));
     }
     if rule.rule.allow_cascade && (rule.has_verb(ON) || rule.has_verb(OFF)) {
         let what = "start and stop dependent units that it does not name (allow_cascade)";

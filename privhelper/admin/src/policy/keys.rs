@@ -33,7 +33,8 @@ impl Kind {
             VerbId::PackageAutoremove
             | VerbId::PackageUpdate
             | VerbId::PackageRepair
-            | VerbId::UnitDaemonReload => Some(Self::Nothing),
+            | VerbId::UnitDaemonReload
+            | VerbId::HostReboot => Some(Self::Nothing),
             VerbId::UnitStatus
             | VerbId::UnitStart
             | VerbId::UnitStop
@@ -54,7 +55,9 @@ impl Kind {
             | VerbId::FileSetMode
             | VerbId::FileSetOwner => Some(Self::Files),
             VerbId::CommandRun => Some(Self::Commands),
-            VerbId::PolicyDescribe | VerbId::RequestResult | VerbId::RequestUndo => None,
+            VerbId::PolicyDescribe | VerbId::RequestResult | VerbId::RequestUndo | VerbId::RequestKeep => {
+                None
+            }
         }
     }
 
@@ -191,6 +194,7 @@ pub const RULE: &[Key] = &[
     limit("person_rate", is_effect),
     limit("timeout", |_| true),
     limit("hours", |_| true),
+    limit("keep_within", VerbId::has_inverse),
     key(Role::Asking, "approval_ttl", |_| true),
     key(Role::Asking, "approvers", |_| true),
     key(Role::Asking, "approvers_exclude_asker", |_| true),

@@ -6,11 +6,14 @@ use super::table::Table;
 use super::values;
 use postern_policy::VerbId;
 use postern_proto::root::v1 as root;
+use std::ops::RangeInclusive;
 
 /// Most bytes that a rule may name: 1 GiB.
 const BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// Longest `timeout`: a day, in seconds.
 pub(super) const TIMEOUT_MAX_S: u64 = 24 * 3600;
+/// `keep_within`, in seconds. The longest is well below the day for which undo copies and ids are kept.
+const KEEP_S: RangeInclusive<u64> = 10..=12 * 60 * 60;
 
 /// Fills in the limits of a rule, those that are written and those that are not.
 pub fn fill(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rule) {
@@ -29,6 +32,7 @@ pub fn fill(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rul
     }
     wire.timeout_s = time(table, "timeout", 600);
     wire.hours = hours::windows(table);
+    keep_within(table, verbs, wire);
     if wire.decision() == root::Decision::Ask {
         wire.approval_ttl_s = time(table, "approval_ttl", 15 * 60);
         let approvers = table.number("approvers", 1..=5).map_or(1, |number| number.value);
@@ -44,6 +48,24 @@ pub fn fill(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rul
             wire.journal_lines = lines.and_then(|lines| u32::try_from(lines.value).ok()).unwrap_or(0);
         }
         Kind::Files => files(table, verbs, wire),
+    }
+}
+
+/// `keep_within`: every verb with an effect must have an inverse.
+fn keep_within(table: Table<'_>, verbs: &[VerbId], wire: &mut root::Rule) {
+    let Some(at) = table.place("keep_within") else { return };
+    wire.keep_within_s = time(table, "keep_within", 0);
+    if wire.keep_within_s > 0 && !KEEP_S.contains(&wire.keep_within_s) {
+        let why = "`keep_within` must be from 10 s, in which somebody can still run a command, to 12 h";
+        table.error(at, why);
+    }
+    let lasting = |verb: &&VerbId| verb.is_effect() && **verb != VerbId::RequestUndo && !verb.has_inverse();
+    if let Some(verb) = verbs.iter().find(lasting) {
+        let name = verb.name();
+        table.error(at, format!("`keep_within`: nothing takes {name} back; write a rule of its own for it"));
+    }
+    if table.flag("keep_for_undo") == Some(false) {
+        table.error(at, "`keep_within` needs the replaced content: remove `keep_for_undo = false`");
     }
 }
 

@@ -83,6 +83,11 @@ fn granted_commands(table: Table<'_>, commands: &[ParsedCommand<'_>]) {
             table.error(text.at, unknown("command", text.value, names));
         }
         for wire in granted.iter().filter_map(|command| command.wire.as_ref()) {
+            if let Some(at) = table.place("keep_within").filter(|_| wire.reverse.is_empty()) {
+                let why =
+                    format!("`keep_within`: command {:?} has no `reverse` that takes it back", wire.name);
+                table.error(at, why);
+            }
             let names = || wire.parameters.iter().map(|parameter| parameter.name.as_str());
             for name in params.iter().flat_map(Table::keys).filter(|name| !names().any(|n| n == name.value)) {
                 let why = unknown("parameter", name.value, names());

@@ -140,7 +140,7 @@ impl Desk {
         match method {
             "Operator/Pending" => {
                 let approvals = waiting.iter().map(|(approval, _)| approval.clone()).collect();
-                vec![event(&OperatorPending { approvals }), end(0, "")]
+                vec![event(&OperatorPending { approvals, unkept: Vec::new() }), end(0, "")]
             }
             "Operator/Show" => {
                 let wanted = OperatorShowRequest::decode(body).unwrap().approval_id;

@@ -316,7 +316,10 @@ fn warns_where_the_broker_claims_another_order() {
     let host = TestHost::new(GOOD);
     let helper = host.answering(|method, _| {
         if method == "Operator/Pending" {
-            vec![event(&OperatorPending { approvals: vec![approval(&id("3f9a"))] }), end(0, "")]
+            vec![
+                event(&OperatorPending { approvals: vec![approval(&id("3f9a"))], unkept: Vec::new() }),
+                end(0, ""),
+            ]
         } else {
             // In lists it is harmless; the order is another.
             let listed = approval(&id("3f9a"));

@@ -221,7 +221,7 @@ fn compiles_a_rule_for_every_verb() {
         assert_eq!(ran.exit, Exit::Done, "{verb:?} {}", ran.out);
         listed += 1;
     }
-    assert_eq!(listed, VerbId::ALL.len() - 3);
+    assert_eq!(listed, VerbId::ALL.len() - 4);
 }
 
 #[test]
@@ -368,6 +368,67 @@ fn refuses_hours_that_never_open_or_cannot_be_read() {
     std::fs::write(&broken.host.localtime, "no time zone").unwrap();
     let ran = broken.run(&["policy", "check"]);
     assert!(ran.out.contains("the time zone of `hours` cannot be read"), "{}", ran.out);
+}
+
+#[test]
+fn refuses_keep_within_where_nothing_takes_the_change_back() {
+    let rule = |lines: &str| {
+        format!(
+            "{GOOD}\n[[rule]]\nid = \"r\"\nclient = \"agent\"\ndecision = \"allow\"\njustification = \"x\"\n{lines}\n"
+        )
+    };
+    let (units, files) = ("units = [\"a.service\"]", "directories = [\"/srv\"]\nfiles = [\"*\"]");
+    let command = "[[command]]\nname = \"x\"\nargv = [\"/x\"]";
+    for (lines, why) in [
+        (
+            format!(
+                "verbs = [\"file.write\", \"request.undo\", \"file.read\"]\n{files}\nkeep_within = \"12h\""
+            ),
+            "",
+        ),
+        (
+            format!("verbs = [\"unit.stop\"]\n{units}\nkeep_within = \"2m\""),
+            "is used by no verb of this rule",
+        ),
+        (format!("verbs = [\"file.write\"]\n{files}\nkeep_within = \"9s\""), "must be from 10 s"),
+        (format!("verbs = [\"file.write\"]\n{files}\nkeep_within = \"13h\""), "to 12 h"),
+        (
+            format!("verbs = [\"file.write\"]\n{files}\nkeep_within = \"2m\"\nkeep_for_undo = false"),
+            "needs the replaced content",
+        ),
+        (
+            format!("verbs = [\"command.run\"]\ncommands = [\"x\"]\nkeep_within = \"2m\"\n{command}"),
+            "command \"x\" has no `reverse` that takes it back",
+        ),
+        // To load anew what a file says is taken back by the same, once the file is.
+        (
+            format!(
+                "verbs = [\"command.run\"]\ncommands = [\"x\"]\nkeep_within = \"2m\"\n{command}\nreverse = \"x\""
+            ),
+            "",
+        ),
+    ] {
+        let ran = TestHost::new(&rule(&lines)).run(&["policy", "check"]);
+        assert_eq!(ran.exit == Exit::Done, why.is_empty(), "{lines}: {}", ran.out);
+        assert!(ran.out.contains(why), "{lines}: {}", ran.out);
+    }
+}
+
+#[test]
+fn warns_of_a_reboot_that_is_granted_at_any_time() {
+    let any = rule_of(VerbId::HostReboot);
+    let night = any.replace(
+        "decision = \"allow\"\njustification = \"x\"\n[[command]]",
+        "decision = \"allow\"\nhours = \"Sun 02:00-05:00\"\njustification = \"x\"\n[[command]]",
+    );
+    let asked =
+        any.replace("[\"host.reboot\"]\n\ndecision = \"allow\"", "[\"host.reboot\"]\n\ndecision = \"ask\"");
+    assert!(night != any && asked != any);
+    for (policy, is_warned) in [(any, true), (night, false), (asked, false)] {
+        let ran = TestHost::new(&policy).run(&["policy", "check"]);
+        assert_eq!(ran.out.contains("reboot the host at any time"), is_warned, "{}", ran.out);
+        assert_eq!(ran.exit, Exit::Done, "{}", ran.out);
+    }
 }
 
 #[test]

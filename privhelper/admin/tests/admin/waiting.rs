@@ -72,7 +72,7 @@ fn an_empty_list_is_a_success() {
     let host = TestHost::new(GOOD);
     let helper = Desk::default().helper(&host);
     expect(&host.run(&["pending"]), Exit::Done, "nothing waits for approval\n");
-    assert_eq!(host.run(&["pending", "--json"]).out, "{\"pending\":[],\"v\":1}\n");
+    assert_eq!(host.run(&["pending", "--json"]).out, "{\"pending\":[],\"unkept\":[],\"v\":1}\n");
     helper.finish();
 }
 

@@ -42,6 +42,8 @@ pub struct Opened {
     pub torn: Option<(u64, Digest)>,
     /// It is a new file, and this one has the records before.
     pub rotated: Option<String>,
+    /// The boot that wrote its last record.
+    pub boot_id: String,
     /// Differences from the state in which the recorder left it.
     pub tampered: Vec<String>,
 }
@@ -63,6 +65,7 @@ impl Chain {
                 opened.rotated = Some(newest.name);
             }
         }
+        opened.boot_id.clone_from(&end.boot_id);
         let (keys, tampered) = KeyStore::open(location, &mut end)?;
         opened.tampered = tampered;
         Ok((

@@ -28,6 +28,11 @@ impl Location {
     pub fn unix(&self) -> Duration {
         (self.now)().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
+
+    /// Returns the time since boot, in microseconds.
+    pub fn boot_us(&self) -> u64 {
+        u64::try_from((self.since_boot)().as_micros()).unwrap_or(u64::MAX)
+    }
 }
 
 /// The last record of a log.

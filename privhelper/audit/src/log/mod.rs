@@ -18,11 +18,11 @@ pub use location::Location;
 pub use record::{Asker, Event, Payer, Record, size_and_digest};
 
 use crate::fault::Fault;
-use crate::sys::sockets::Journal;
-use chain::{Appended, Chain};
+use crate::sys::{files, sockets::Journal};
+use chain::{Appended, Chain, rotated};
 use postern_peers::{Class, locked};
 use std::sync::{Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The audit log of this host.
 pub struct AuditLog {
@@ -34,6 +34,10 @@ pub struct AuditLog {
     /// When the tip was last signed, since boot.
     tip: Mutex<Duration>,
     location: Location,
+    /// The boot that wrote the last record before this recorder's first.
+    pub previous_boot: String,
+    /// When that was written; the start, if there is none.
+    left: SystemTime,
     /// The journal.
     pub journal: Journal,
 }
@@ -44,8 +48,13 @@ impl AuditLog {
     /// # Errors
     /// The log or the seal's keys cannot be read or written.
     pub fn open(location: &Location) -> Result<Self, Fault> {
+        let last = files::facts_at(&location.log.join("audit.jsonl")).map_err(Fault::Audit)?;
+        let last = last.filter(|facts| facts.size > 0).and_then(|facts| facts.written);
+        let last = last.or(rotated(&location.log)?.pop().and_then(|file| file.written));
+        let left = last.map_or((location.now)(), |last| last.min((location.now)()));
         let (chain, opened) = Chain::open(location)?;
         let log = Self {
+            left,
             chain: Mutex::new(chain),
             budget: Mutex::default(),
             limits: Mutex::default(),
@@ -53,6 +62,7 @@ impl AuditLog {
             tip: Mutex::new((location.since_boot)()),
             journal: Journal::new(&location.journal),
             location: location.clone(),
+            previous_boot: opened.boot_id,
         };
         if let Some((size, digest)) = opened.torn {
             let own = size_and_digest(size, digest);

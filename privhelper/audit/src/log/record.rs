@@ -49,6 +49,7 @@ events! {
     Begin = "begin", 6, false;
     End = "end", 6, false;
     Interrupted = "interrupted", 4, false;
+    NotTakenBack = "not_taken_back", 3, false;
     Torn = "torn", 4, true;
     Rotated = "rotated", 6, true;
     Suppressed = "suppressed", 4, false;

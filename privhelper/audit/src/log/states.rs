@@ -13,20 +13,28 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 /// Events whose records hold a `state`.
-const EVENTS: [Event; 6] =
-    [Event::Pending, Event::Begin, Event::End, Event::Interrupted, Event::Refused, Event::Served];
+const EVENTS: [Event; 7] = [
+    Event::Pending,
+    Event::Begin,
+    Event::End,
+    Event::Interrupted,
+    Event::Refused,
+    Event::Served,
+    Event::NotTakenBack,
+];
 
 impl AuditLog {
-    /// Calls `with` for every state in the files that were written within the retention of ids, oldest first, and for
-    /// requests that the single helper before the recorder left open.
+    /// Calls `with` for every state in the files that were written within the retention of ids before this start, or before
+    /// the last record of an earlier one, oldest first, and for requests that the single helper before the recorder left open.
     ///
     /// # Errors
     /// The files cannot be read.
     pub fn states(&self, mut with: impl FnMut(RequestState)) -> Result<(), Fault> {
         let directory = &self.location.log;
-        let is_recent = |written| (self.location.now)().duration_since(written).is_ok_and(|age| age > IDS);
+        // While the host was off, no deadline of `keep_within` was kept: they are in what was written last.
+        let is_old = |written| self.left.duration_since(written).is_ok_and(|age| age > IDS);
         let mut paths = Vec::new();
-        for old in rotated(directory)?.into_iter().filter(|old| !old.written.is_some_and(is_recent)) {
+        for old in rotated(directory)?.into_iter().filter(|old| !old.written.is_some_and(is_old)) {
             if old.is_plain {
                 paths.push(old.path);
             } else {

@@ -206,7 +206,7 @@ fn audit_md_lists_every_event_with_its_own_members() {
     let all = [before, away, std::fs::read_to_string(&path).unwrap(), world.log().join("\n")].concat();
     let members = table("## A line").into_iter().map(|(name, _)| name.split('{').next().unwrap().to_owned());
     let common = members.collect::<Vec<_>>();
-    let of_requests = ["pending", "refused", "served", "interrupted"];
+    let of_requests = ["pending", "refused", "served", "interrupted", "not_taken_back"];
     for (event, own) in listed.iter().filter(|(event, _)| event != "rotated") {
         let own = own.split('`').skip(1).step_by(2).map(|name| name.trim_end_matches("[]"));
         let own = own.collect::<Vec<_>>();

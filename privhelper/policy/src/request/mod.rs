@@ -35,6 +35,8 @@ pub enum Request {
     UnitStatus(UnitStatusRequest),
     /// `unit.daemon-reload`
     DaemonReload,
+    /// `host.reboot` after so many minutes; none = cancel.
+    Reboot(Option<u32>),
     /// All verbs of packages.
     Packages(PackagesRequest),
     /// `command.run`
@@ -45,6 +47,8 @@ pub enum Request {
     Result(RequestId),
     /// `request.undo` of this id.
     Undo(RequestId),
+    /// `request.keep` of this id.
+    Keep(RequestId),
 }
 
 /// The meta, also of an invalid request, so that its refusal names it; and the request.
@@ -106,10 +110,12 @@ impl Request {
                 read!(PackageUpdateRequest, |it| Ok(Self::Packages(PackagesRequest::unnamed(verb))))
             }
             VerbId::UnitDaemonReload => read!(UnitDaemonReloadRequest, |it| Ok(Self::DaemonReload)),
+            VerbId::HostReboot => read!(HostRebootRequest, |it| units::delay(&it).map(Self::Reboot)),
             VerbId::CommandRun => read!(CommandRunRequest, |it| CommandRequest::new(it).map(Self::Command)),
             VerbId::PolicyDescribe => read!(PolicyDescribeRequest, |it| Ok(Self::Describe)),
             VerbId::RequestResult => read!(RequestResultRequest, |it| own::of(&it.of).map(Self::Result)),
             VerbId::RequestUndo => read!(RequestUndoRequest, |it| own::of(&it.of).map(Self::Undo)),
+            VerbId::RequestKeep => read!(RequestKeepRequest, |it| own::of(&it.of).map(Self::Keep)),
         }
     }
 
@@ -135,11 +141,13 @@ impl Request {
             Self::Unit(unit) => unit.verb,
             Self::UnitStatus(_) => VerbId::UnitStatus,
             Self::DaemonReload => VerbId::UnitDaemonReload,
+            Self::Reboot(_) => VerbId::HostReboot,
             Self::Packages(packages) => packages.verb,
             Self::Command(_) => VerbId::CommandRun,
             Self::Describe => VerbId::PolicyDescribe,
             Self::Result(_) => VerbId::RequestResult,
             Self::Undo(_) => VerbId::RequestUndo,
+            Self::Keep(_) => VerbId::RequestKeep,
         }
     }
 
@@ -159,7 +167,13 @@ impl Request {
             Self::UnitStatus(status) => status.required_grants(),
             Self::Packages(packages) => packages.required_grants(),
             Self::Command(command) => command.required_grants(),
-            Self::DaemonReload | Self::Describe | Self::Result(_) => vec![(self.verb(), Object::Nothing)],
+            Self::Reboot(minutes) => {
+                let after_s = minutes.map(|minutes| minutes.saturating_mul(60));
+                vec![(self.verb(), Object::Reboot { after_s })]
+            }
+            Self::DaemonReload | Self::Describe | Self::Result(_) | Self::Keep(_) => {
+                vec![(self.verb(), Object::Nothing)]
+            }
             Self::Undo(_) => Vec::new(),
         }
     }

@@ -60,3 +60,14 @@ impl UnitStatusRequest {
         vec![(VerbId::UnitStatus, Object::Unit { name, journal_lines })]
     }
 }
+
+/// The minutes until a reboot; none = cancel the one that is scheduled.
+pub(super) fn delay(wire: &wire::HostRebootRequest) -> Result<Option<u32>, Invalid> {
+    match (wire.cancel, wire.delay_s) {
+        (true, 0) => Ok(None),
+        (false, delay @ 60..=86_400) if delay % 60 == 0 => Ok(Some(delay / 60)),
+        _ => {
+            Err(Invalid::new("delay_s", "must be whole minutes from 60 to 86400 seconds, or 0 with `cancel`"))
+        }
+    }
+}

@@ -5,6 +5,7 @@ use super::decision::Decision;
 use super::element::Element;
 use super::flags::package_flags;
 use super::grant::Grant;
+use super::hours::times;
 use super::object::{Object, RequiredGrant};
 use super::rule::Rule;
 use crate::accounts::Identity;
@@ -28,9 +29,10 @@ impl Policy {
             return Err(Denied::new(Code::NoGrant, "the request names nothing"));
         }
         let patched = grants.iter().filter(|(verb, _)| *verb == VerbId::FilePatch).count();
+        let times = times(who.unix_s, grants);
         let mut elements = Vec::with_capacity(grants.len());
         for (verb, object) in grants.iter().filter(|(verb, _)| !verb.is_open()) {
-            let rules = self.element(&clients, who, *verb, object, patched)?;
+            let rules = self.element(&clients, who, &times, *verb, object, patched)?;
             elements.push(Element { verb: *verb, object: object.without_content(), rules });
         }
         let least = grants.iter().map(|(_, object)| object.least()).max().unwrap_or(Decision::Allow);
@@ -47,7 +49,8 @@ impl Policy {
 
     /// Whether the same client may also do `verb` to `object` without asking: for what an answer may contain.
     pub fn grants(&self, who: &Identity, verb: VerbId, object: &Object) -> bool {
-        let rules = self.element(&self.client_indexes(who), who, verb, object, 0).unwrap_or_default();
+        let (clients, times) = (self.client_indexes(who), [who.unix_s]);
+        let rules = self.element(&clients, who, &times, verb, object, 0).unwrap_or_default();
         rules.first().is_some_and(|rule| rule.decision == Decision::Allow)
     }
 
@@ -63,7 +66,7 @@ impl Policy {
         let Grant { mut elements, flags, least } = grant;
         self.check_along(&clients, &elements, facts)?;
         for (verb, object) in implied(&elements, facts)? {
-            match self.element(&clients, who, verb, &object, 0) {
+            match self.element(&clients, who, &[who.unix_s], verb, &object, 0) {
                 Ok(rules) => elements.push(Element { verb, object, rules }),
                 Err(why) => canonical(&object, facts, why)?,
             }
@@ -133,6 +136,7 @@ impl Policy {
         &self,
         clients: &[usize],
         who: &Identity,
+        times: &[u64],
         verb: VerbId,
         object: &Object,
         patched: usize,
@@ -156,7 +160,7 @@ impl Policy {
                 fit(rules, |rule| {
                     rule.holds(object)?;
                     rule.holds_verb(verb, patched)?;
-                    self.holds_hours(rule, who.unix_s)
+                    self.holds_hours(rule, times)
                 })
             }
         }

@@ -80,6 +80,11 @@ impl Grant {
         !self.rules().any(|rule| rule.no_undo_copy)
     }
 
+    /// After how many seconds a change is taken back that nobody kept: the shortest of the rules used; 0 = it stays.
+    pub fn keep_within_s(&self) -> u64 {
+        self.rules().map(|rule| rule.keep_within_s).filter(|time| *time > 0).min().unwrap_or(0)
+    }
+
     /// How many people must approve: the most that any `ask` rule of the request requires.
     pub fn approvers(&self) -> u32 {
         self.ask_rules().map(|rule| rule.approvers).max().unwrap_or(1)

@@ -5,6 +5,7 @@
 //! hour that comes twice opens twice.
 
 use super::accepted::Policy;
+use super::object::{Object, RequiredGrant};
 use super::rule::Rule;
 use crate::error::{Code, Denied};
 use postern_proto::root::v1::{ClockChange, Window};
@@ -14,12 +15,33 @@ const DAY: i64 = 24 * 60;
 const WEEK: i64 = 7 * DAY;
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
+/// The times at which the rules of a request must be open: now, and when the host would reboot. None to cancel a reboot, which
+/// could otherwise not be stopped once the window is closed.
+pub(super) fn times(unix_s: u64, grants: &[RequiredGrant]) -> Vec<u64> {
+    let reboot = grants
+        .iter()
+        .find_map(|(_, object)| if let Object::Reboot { after_s } = object { Some(*after_s) } else { None });
+    match reboot {
+        None => vec![unix_s],
+        Some(None) => Vec::new(),
+        Some(Some(after_s)) => vec![unix_s, unix_s.saturating_add(after_s.into())],
+    }
+}
+
 impl Policy {
-    /// Whether one of the rule's windows is open, if it has any.
+    /// Whether at each of these times one of the rule's windows is open, if it has any.
     ///
     /// # Errors
     /// `limit_exceeded`, with the time at which one opens next.
-    pub(super) fn holds_hours(&self, rule: &Rule, unix_s: u64) -> Result<(), Denied> {
+    pub(super) fn holds_hours(&self, rule: &Rule, times: &[u64]) -> Result<(), Denied> {
+        times.iter().try_for_each(|unix_s| {
+            let when =
+                if times.first() == Some(unix_s) { "at this time" } else { "when the host would reboot" };
+            self.is_open_at(rule, *unix_s, when)
+        })
+    }
+
+    fn is_open_at(&self, rule: &Rule, unix_s: u64, when: &str) -> Result<(), Denied> {
         let changes = &self.wire.clock_changes;
         let now = i64::try_from(unix_s).unwrap_or(i64::MAX);
         let begun = changes.partition_point(|change| change.unix_s <= now);
@@ -33,7 +55,7 @@ impl Policy {
             || "its clock shows no time of the policy's calendar".to_owned(),
             |(_, minute)| format!("it opens next on {} ({})", name(minute), self.wire.zone),
         );
-        let why = format!("rule {} is closed at this time (`hours`); {opens}", rule.id);
+        let why = format!("rule {} is closed {when} (`hours`); {opens}", rule.id);
         let wait = next.and_then(|(at, _)| u32::try_from(at.saturating_sub(now)).ok()).unwrap_or(0);
         Err(Denied { retry_after_s: wait, ..Denied::new(Code::LimitExceeded, why) })
     }

@@ -15,6 +15,11 @@ pub type RequiredGrant = (VerbId, Object);
 pub enum Object {
     /// The verb alone, such as `package.update`.
     Nothing,
+    /// `host.reboot`: after so many seconds; none = the client's own reboot is cancelled.
+    Reboot {
+        /// Seconds from the decision to the reboot.
+        after_s: Option<u32>,
+    },
     /// A package.
     Package {
         /// Its name.
@@ -105,7 +110,7 @@ impl Object {
     /// The name of the object for people: never a value or content.
     pub fn name(&self) -> &str {
         match self {
-            Self::Nothing => "",
+            Self::Nothing | Self::Reboot { .. } => "",
             Self::Package { name, .. } => name.as_str(),
             Self::AllPackages => "--all",
             Self::Unit { name, .. } => name.as_str(),
@@ -147,7 +152,7 @@ impl Selector {
     /// Whether this is about the object. An undo is selected by its rule and not here.
     pub fn selects(&self, verb: VerbId, object: &Object) -> bool {
         match self {
-            Self::Nothing => matches!(object, Object::Nothing),
+            Self::Nothing => matches!(object, Object::Nothing | Object::Reboot { .. }),
             Self::Packages(patterns) => {
                 let name = if let Object::Package { name, .. } = object { Some(name) } else { None };
                 let is_all = *object == Object::AllPackages;

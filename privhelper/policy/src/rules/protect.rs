@@ -74,7 +74,11 @@ impl Protect {
                 verb.is_effect() && !is_free && self.has_unit(name.as_str())
             }
             Object::File { path, .. } => self.has_path(verb, path.as_str()),
-            Object::Nothing | Object::AllPackages | Object::Command { .. } | Object::Undo { .. } => false,
+            Object::Nothing
+            | Object::Reboot { .. }
+            | Object::AllPackages
+            | Object::Command { .. }
+            | Object::Undo { .. } => false,
         };
         if is_protected { protected(object.name()) } else { Ok(()) }
     }

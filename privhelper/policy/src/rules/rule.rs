@@ -67,8 +67,13 @@ impl Rule {
         if decision == Decision::Deny && !rule.people.is_empty() {
             return Err("a deny rule has no `people`".to_owned());
         }
+        let verbs = verbs.collect::<Result<Vec<_>, _>>()?;
+        let lasts = |verb: &VerbId| verb.is_effect() && !verb.has_inverse() && *verb != VerbId::RequestUndo;
+        if rule.keep_within_s > 0 && verbs.iter().any(lasts) {
+            return Err("`keep_within` for a verb without an inverse".to_owned());
+        }
         Ok(Self {
-            verbs: verbs.collect::<Result<_, _>>()?,
+            verbs,
             decision,
             selector: selector(rule)?,
             versions: each(&rule.versions, Pattern::new)?,
@@ -123,7 +128,11 @@ impl Rule {
                 let most = self.journal_lines;
                 self.keep(*journal_lines <= most, || format!("{most} lines of the journal (`journal_lines`)"))
             }
-            Object::Nothing | Object::AllPackages | Object::Command { .. } | Object::Undo { .. } => Ok(()),
+            Object::Nothing
+            | Object::Reboot { .. }
+            | Object::AllPackages
+            | Object::Command { .. }
+            | Object::Undo { .. } => Ok(()),
             Object::Package { version, .. } => {
                 let is_granted = |version: &PackageVersion| {
                     self.versions.iter().any(|pattern| pattern.matches(version.as_str()))

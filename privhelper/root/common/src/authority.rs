@@ -206,10 +206,30 @@ impl<'a> Authority<'a> {
         ids.into_iter().collect()
     }
 
-    /// The inverse of this order, not signed, as an ordinary request. The undo of an approved order needs approval again.
+    /// Whether this undoes a change that had to be kept. Such an undo is final: the undo of an undo would be that change
+    /// again, without its deadline.
+    fn is_final(&self) -> bool {
+        self.inverse.is_some_and(|undone| undone.keep_within_s > 0)
+    }
+
+    /// Checks, before the effect, that a change which is taken back unless it is kept has an inverse.
+    ///
+    /// # Errors
+    /// `plan_refused`.
+    pub fn check_inverse(&self, grant: &Grant, inverse: Option<&Inverse>) -> Result<(), Denied> {
+        if inverse.is_some() || self.is_final() || grant.keep_within_s() == 0 {
+            return Ok(());
+        }
+        let why = "a rule takes this back unless it is kept (`keep_within`), and nothing could take it back: the old \
+                   content or owner cannot be kept, or the command has no `reverse` for these values";
+        Err(Denied::new(Code::PlanRefused, why))
+    }
+
+    /// The inverse of this order, not signed, as an ordinary request; none if it is a final undo. The undo of an approved
+    /// order needs approval again.
     #[must_use]
-    pub fn inverse_of(&self, grant: &Grant, verb: VerbId, body: Vec<u8>) -> Inverse {
-        Inverse {
+    pub fn inverse_of(&self, grant: &Grant, verb: VerbId, body: Vec<u8>) -> Option<Inverse> {
+        (!self.is_final()).then(|| Inverse {
             family: self.host.family.to_owned(),
             order_id: self.ordered.id.as_bytes().to_vec(),
             uid: self.ordered.order.uid,
@@ -217,8 +237,9 @@ impl<'a> Authority<'a> {
             verb: verb.name().to_owned(),
             body,
             needs_person: grant.decision() == Decision::Ask,
+            keep_within_s: grant.keep_within_s(),
             ..Inverse::default()
-        }
+        })
     }
 
     /// Root's own statement of what it did.

@@ -33,6 +33,9 @@ pub fn act(
     // One rule with `keep_for_undo = false` is enough: the content may be a secret.
     let is_kept = !plans.is_empty() && grant.keeps_for_undo();
     let inverse = is_kept.then(|| inverse(&state.key, authority, grant, &plans)).flatten();
+    if !plans.is_empty() {
+        authority.check_inverse(grant, inverse.as_ref())?;
+    }
     let (status, undoable) = (status.into(), inverse.is_some());
     let completed = wire::Completed { status, files, undoable, ..wire::Completed::default() };
     let mut outcome = root::Outcome { inverse, ..authority.outcome(grant, objects, completed) };

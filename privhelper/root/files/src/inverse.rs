@@ -51,7 +51,7 @@ pub fn inverse(
         contents,
         left: Some(root::Facts { files: plans.iter().rev().map(after).collect(), ..root::Facts::default() }),
         content_id: if has_content { authority.ordered.id.as_bytes().to_vec() } else { Vec::new() },
-        ..authority.inverse_of(grant, verb, body)
+        ..authority.inverse_of(grant, verb, body)?
     };
     let inverse = key.sign(inverse);
     (inverse.encoded_len() <= INVERSE_MAX).then_some(inverse)

@@ -54,9 +54,8 @@ pub fn serve<S: Read + Write>(state: &State, stream: S) {
         Received::Inspect(envelope, ordered) if !ordered.verb.is_effect() => {
             read::read(state, envelope.as_ref(), &ordered, &mut connection).map(Answer::Outcome)
         }
-        Received::Inspect(envelope, ordered) => {
-            let person_uid = envelope.map_or(0, |envelope| envelope.person_uid);
-            order::inspect(state, &ordered, person_uid).map(Answer::Facts)
+        Received::Inspect(of, ordered) => {
+            order::inspect(state, &ordered, of.map_or(0, |of| of.person_uid)).map(Answer::Facts)
         }
         Received::Outcomes(id) => recover::state_of(state, id).map(Answer::State).map_err(Error::from),
         Received::Acknowledge(id) => {

@@ -41,7 +41,7 @@ pub fn of(
     }
     let (verb, body) = request(work, &steps, names);
     let steps = PackageFacts { steps, ..PackageFacts::default() };
-    let inverse = authority.inverse_of(grant, verb, body);
+    let inverse = authority.inverse_of(grant, verb, body)?;
     let needs_person = downgrades(&steps) || inverse.needs_person;
     let steps = (!steps.steps.is_empty()).then_some(steps);
     Some(key.sign(Inverse { needs_person, steps, ..inverse }))

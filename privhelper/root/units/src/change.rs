@@ -158,7 +158,7 @@ fn inverse(
     };
     let left = root::UnitFacts { unit: Some(left), affected: Vec::new() };
     let left = Some(root::Facts { unit: Some(left), ..root::Facts::default() });
-    let inverse = work.authority.inverse_of(grant, verb, body);
+    let inverse = work.authority.inverse_of(grant, verb, body)?;
     Some(work.state.key.sign(root::Inverse { left, ..inverse }))
 }
 

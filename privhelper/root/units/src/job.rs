@@ -7,7 +7,7 @@ use crate::state::{Host, Work};
 use crate::{facts, systemctl};
 use postern_policy::facts::UnitState;
 use postern_policy::types::UnitName;
-use postern_proto::root::v1::{JobEvent, JobOutcome, Outcome};
+use postern_proto::root::v1::{Inverse, JobEvent, JobOutcome, Outcome};
 use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, ExitInfo, Output, Status, Stream};
 use postern_root::{Code, Denied, Error, Fault, OrderId, OutcomeState, failed, store};
@@ -116,7 +116,9 @@ fn outcome(path: &Path, unit: &UnitState) -> Result<Outcome, Fault> {
     let ended = Events::new(path).last().map_or_else(|| without_outcome(unit), |last| command_outcome(&last));
     let (rule, decision) = (statement.rule.clone(), statement.decision);
     let no_effect = statement.completed.as_ref().is_some_and(|completed| completed.no_effect);
-    let inverse = statement.inverse.filter(|_| ended.status() == Status::Done);
+    // What must be kept is taken back also if it failed half-way.
+    let is_taken_back = |inverse: &Inverse| ended.status() == Status::Done || inverse.keep_within_s > 0;
+    let inverse = statement.inverse.filter(is_taken_back);
     let undoable = inverse.is_some();
     Ok(Outcome {
         completed: Some(Completed { rule, decision, undoable, no_effect, ..ended }),

@@ -9,6 +9,7 @@ mod facts;
 mod job;
 mod packages;
 mod paths;
+mod reboot;
 mod state;
 mod systemctl;
 mod validate;
@@ -76,6 +77,7 @@ impl State {
         match request {
             Request::Unit(request) => change::change(&mut work, &request, grant),
             Request::DaemonReload => change::daemon_reload(&work, &grant),
+            Request::Reboot(minutes) => reboot::reboot(&work, minutes, &grant),
             Request::Packages(_) => packages::start(&mut work, envelope, &grant),
             Request::Command(request) => command::run(&mut work, request, &grant),
             Request::UnitStatus(_)
@@ -84,7 +86,8 @@ impl State {
             | Request::FileList(_)
             | Request::Describe
             | Request::Result(_)
-            | Request::Undo(_) => Err(Denied::new(Code::Unsupported, "this program does not do this").into()),
+            | Request::Undo(_)
+            | Request::Keep(_) => Err(Denied::new(Code::Unsupported, "this program does not do this").into()),
         }
     }
 }

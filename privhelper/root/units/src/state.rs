@@ -14,6 +14,10 @@ pub struct Host {
     pub systemctl: PathBuf,
     /// Records of commands, with their secrets, on a tmpfs.
     pub commands: PathBuf,
+    /// Held while dpkg or apt works on packages.
+    pub dpkg_lock: PathBuf,
+    /// What systemd-logind(8) has scheduled: shutdown time, mode and message for people.
+    pub scheduled: PathBuf,
     /// Exists where systemd is PID 1 (`sd_booted(3)`).
     pub systemd: PathBuf,
 }
@@ -28,6 +32,8 @@ impl Host {
             root: RootHost::real("units", "/var/lib/postern-root")?,
             systemctl: "/usr/bin/systemctl".into(),
             commands: "/run/postern-jobs".into(),
+            dpkg_lock: "/var/lib/dpkg/lock-frontend".into(),
+            scheduled: "/run/systemd/shutdown/scheduled".into(),
             systemd: "/run/systemd/system".into(),
         })
     }
@@ -40,6 +46,8 @@ pub struct State {
     pub(crate) key: Key,
     /// The orders under way in this process, also before PID 1 has their units.
     running: Mutex<Vec<OrderId>>,
+    /// One `host.reboot` at a time: there is one schedule.
+    pub(crate) reboot: Mutex<()>,
 }
 
 /// One order under way.
@@ -58,7 +66,7 @@ impl State {
     pub fn open(host: Host) -> Result<Self, Fault> {
         store::make_directory(&host.root.state.join("jobs"))?;
         let key = Key::open(&host.root.state.join("key"))?;
-        Ok(Self { host, key, running: Mutex::default() })
+        Ok(Self { host, key, running: Mutex::default(), reboot: Mutex::default() })
     }
 
     pub(crate) fn running(&self) -> MutexGuard<'_, Vec<OrderId>> {

@@ -2,6 +2,7 @@
 
 use crate::state::Host;
 use postern_root::Fault;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 /// The environment of systemctl.
@@ -35,7 +36,18 @@ fn command(host: &Host, arguments: &[&str]) -> Command {
 
 /// Runs systemctl to its end. A change takes as long as PID 1's job.
 pub fn run(host: &Host, arguments: &[&str]) -> Result<Finished, Fault> {
-    let output = command(host, arguments).output().map_err(Fault::io("start systemctl"))?;
+    finish(command(host, arguments))
+}
+
+/// Runs shutdown(8), which systemctl is under that name.
+pub fn shutdown(host: &Host, arguments: &[&str]) -> Result<Finished, Fault> {
+    let mut command = command(host, arguments);
+    command.arg0("shutdown");
+    finish(command)
+}
+
+fn finish(mut command: Command) -> Result<Finished, Fault> {
+    let output = command.output().map_err(Fault::io("start systemctl"))?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Ok(Finished {
         is_success: output.status.success(),

@@ -20,7 +20,9 @@ pub enum Importance {
 pub fn importance(record: &Value) -> Importance {
     match text(&record["event"]) {
         "tampered" => Importance::Alarm,
-        "refused" | "malformed" | "suppressed" | "interrupted" | "torn" => Importance::Warning,
+        "refused" | "malformed" | "suppressed" | "interrupted" | "not_taken_back" | "torn" => {
+            Importance::Warning
+        }
         "end" if !matches!(text(&record["outcome"]["status"]), "done" | "unchanged") => Importance::Warning,
         "start" | "stop" | "policy_applied" | "paused" | "resumed" | "pending" | "approval" | "rotated"
         | "sealed" => Importance::Notable,

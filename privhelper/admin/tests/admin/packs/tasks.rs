@@ -76,6 +76,7 @@ fn requests(call: &Value) -> Vec<Request> {
     match call["tool"].as_str().unwrap() {
         "finish" | "list_units" | "list_timers" | "list_disks" | "get_network" => Vec::new(),
         "service" => plain(&["unit", &action(), &text("name")]),
+        "reboot" => plain(&["host", "reboot"]),
         "unit_journal" => plain(&["unit", "status", &text("name")]),
         "package" if action() == "list-upgrades" => Vec::new(),
         "package" => {

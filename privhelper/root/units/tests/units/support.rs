@@ -102,6 +102,8 @@ impl World {
             },
             systemctl: at("systemctl"),
             commands: at("commands"),
+            dpkg_lock: at("dpkg.lock"),
+            scheduled: at("scheduled"),
             systemd: at("systemd"),
         };
         Self { directory, host, policy }

@@ -1,0 +1,114 @@
+//! `host.reboot`: systemd-logind(8) schedules it and warns people on their terminals. The message for them names client and
+//! order, by which a scheduled reboot is known as that client's.
+//!
+//! Locks of packages count when it is scheduled. A transaction of Postern's that begins later delays the shutdown, up to
+//! the `TimeoutStopSec=` of its unit; one of others does not.
+
+use crate::state::{Host, Work};
+use crate::systemctl;
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::libc;
+use postern_policy::{Grant, VerbId};
+use postern_proto::root::v1::Outcome;
+use postern_proto::v1::{Completed, HostRebootRequest, Status};
+use postern_root::{Code, Denied, Error, Fault, OrderId, failed, store};
+use prost::Message;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::sync::PoisonError;
+
+/// Schedules a reboot, or cancels the one that this client has scheduled.
+///
+/// # Errors
+/// `busy`: something is scheduled already, or packages change; `not_found` or `undo_gone`: nothing to cancel.
+pub fn reboot(work: &Work<'_>, minutes: Option<u32>, grant: &Grant) -> Result<Outcome, Error> {
+    let (authority, host) = (work.authority, &work.state.host);
+    let _one_at_a_time = work.state.reboot.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = Scheduled::read(host)?;
+    let own = message(authority.ordered.order.uid, &authority.ordered.id.to_string());
+    let in_minutes = minutes.map(|minutes| format!("+{minutes}"));
+    let arguments = if let Some(time) = &in_minutes {
+        check_free(host, before.as_ref())?;
+        vec!["-r", time.as_str(), own.as_str()]
+    } else {
+        // An undo cancels the reboot of its own order alone.
+        let undone =
+            authority.inverse.and_then(|of| Some((of.uid, OrderId::from_bytes(&of.order_id)?.to_string())));
+        let (uid, id) = undone.unwrap_or((authority.ordered.order.uid, String::new()));
+        let whose = message(uid, &id);
+        let is_meant =
+            |it: &Scheduled| it.message == whose || (id.is_empty() && it.message.starts_with(&whose));
+        if !before.is_some_and(|it| is_meant(&it)) {
+            let code = if id.is_empty() { Code::NotFound } else { Code::UndoGone };
+            return Err(Denied::new(code, "no such reboot of this client's is scheduled").into());
+        }
+        vec!["-c"]
+    };
+    authority.witness(grant)?;
+    let finished = systemctl::shutdown(host, &arguments).map_err(Error::Begun)?;
+    let after = Scheduled::read(host).map_err(Error::Begun)?;
+    let is_done = match &after {
+        Some(after) => minutes.is_some() && after.message == own,
+        None => minutes.is_none(),
+    };
+    let completed = if is_done && finished.is_success {
+        let reboot_unix_s = after.map_or(0, |after| after.unix_s);
+        Completed { status: Status::Done.into(), reboot_unix_s, ..Completed::default() }
+    } else {
+        let why =
+            "systemd-logind refused, or scheduled something else; see its journal and `shutdown --show`";
+        failed(Code::UnitFailed, why)
+    };
+    let cancel = HostRebootRequest { cancel: true, ..HostRebootRequest::default() }.encode_to_vec();
+    let inverse = authority.inverse_of(grant, VerbId::HostReboot, cancel);
+    let inverse = inverse.filter(|_| completed.reboot_unix_s > 0).map(|inverse| work.state.key.sign(inverse));
+    let undoable = inverse.is_some();
+    let outcome = authority.outcome(grant, Vec::new(), Completed { undoable, ..completed });
+    Ok(Outcome { inverse, detail: finished.stderr, ..outcome })
+}
+
+/// The message of a reboot. Without blanks: systemd 257 escapes them.
+fn message(uid: u32, order_id: &str) -> String {
+    format!("Postern:host.reboot:{uid}:{order_id}")
+}
+
+/// Checks that nothing is scheduled and no packages change, whoever does either.
+fn check_free(host: &Host, scheduled: Option<&Scheduled>) -> Result<(), Error> {
+    if scheduled.is_some() {
+        return Err(Denied::new(Code::Busy, "a shutdown is scheduled already").into());
+    }
+    if are_packages_changing(host)? {
+        let why = "packages are changing; ask again when that has ended";
+        return Err(Denied::new(Code::Busy, why).into());
+    }
+    Ok(())
+}
+
+/// The shutdown that systemd-logind has scheduled.
+struct Scheduled {
+    unix_s: u64,
+    message: String,
+}
+
+impl Scheduled {
+    /// Reads the file of systemd-logind: `NAME=value` a line.
+    fn read(host: &Host) -> Result<Option<Self>, Fault> {
+        let Some(text) = store::read(&host.scheduled, 4096)? else { return Ok(None) };
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        let unix_us = value("USEC=").parse::<u64>().unwrap_or(0);
+        Ok(Some(Self { unix_s: unix_us / 1_000_000, message: value("WALL_MESSAGE=").to_owned() }))
+    }
+}
+
+/// Whether dpkg or apt holds its lock.
+fn are_packages_changing(host: &Host) -> Result<bool, Fault> {
+    let file = match File::open(&host.dpkg_lock) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        opened => opened.map_err(Fault::io("open the lock of dpkg"))?,
+    };
+    let write = i16::try_from(libc::F_WRLCK).unwrap_or_default();
+    let mut lock = libc::flock { l_type: write, l_whence: 0, l_start: 0, l_len: 0, l_pid: 0 };
+    fcntl(&file, FcntlArg::F_GETLK(&mut lock)).map_err(Fault::io("read the lock of dpkg"))?;
+    Ok(i32::from(lock.l_type) != libc::F_UNLCK)
+}
