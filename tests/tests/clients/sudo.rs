@@ -52,11 +52,11 @@ pub fn session(host: &Installed) {
     let script = "sudo -n systemctl restart probe && systemctl is-active probe
         echo one | sudo tee /srv/coder/a.conf
         sudo systemctl stop cron; echo stop $?
-        sudo reboot; echo reboot $?
+        sudo poweroff; echo poweroff $?
         /usr/bin/sudo -n true; echo real $?";
     let done = exec(script);
-    assert_eq!(done.stdout, "active\none\nstop 4\nreboot 1\nreal 1\n", "{done}");
-    for words in ["(no_grant)", "reboot has no request of its own", "no new privileges"] {
+    assert_eq!(done.stdout, "active\none\nstop 4\npoweroff 1\nreal 1\n", "{done}");
+    for words in ["(no_grant)", "poweroff has no request of its own", "no new privileges"] {
         assert!(done.stderr.contains(words), "{words}: {done}");
     }
     assert_eq!(host.shell("cat /srv/coder/a.conf; stat -c %U /srv/coder/a.conf").ok(), "one\nroot\n");
