@@ -20,7 +20,7 @@ const SET_BACK: i64 = 60;
 /// Longest calendar event, in bytes.
 const EVENT_LIMIT: usize = 200;
 
-/// What begins a run.
+/// The trigger of a schedule: a calendar event, an interval or a failed unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
@@ -152,7 +152,7 @@ pub struct Schedule {
     pub person: String,
     /// The order.
     pub task: String,
-    /// What begins a run.
+    /// The trigger of its runs.
     pub trigger: Trigger,
     /// Whether it begins runs.
     pub state: ScheduleState,
@@ -174,7 +174,7 @@ pub struct Schedule {
     pub last_task: Option<String>,
 }
 
-/// What is to be done with a failure of the unit.
+/// The response of a schedule to a failure of its unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OnFailure {
     /// Nothing: there is none, or it was seen before.

@@ -116,7 +116,7 @@ impl Scheduler {
             .filter(|stored| stored.schedule.is_active())
             .partition(|stored| matches!(stored.schedule.trigger, Trigger::OnFailed(_)));
         let now = self.host.clock.now();
-        // What is due starts first: nothing slow is ahead of it.
+        // Due runs start first: nothing slow is ahead of them.
         for stored in timed.iter().filter(|stored| stored.schedule.is_due(now)) {
             let mut schedule = stored.schedule.clone();
             schedule.take_due(now);

@@ -39,7 +39,7 @@ const MODEL_WARNING: &str = "a model makes the steps of each run, and nobody is 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewSchedule {
-    /// What begins a run.
+    /// The trigger of its runs.
     trigger: Trigger,
     /// In the person's words; may be absent where a plan is given.
     #[serde(default)]

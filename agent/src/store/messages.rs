@@ -54,7 +54,7 @@ impl Messages {
         let body = postern_text::json(&message.to_string());
         let id = format!("msg_{}", Uuid::now_v7().simple());
         let added = self.0.write(Wait::ForKernel, |sql| {
-            // What nobody needs any longer takes no place.
+            // Expired messages take no place.
             sql.execute("DELETE FROM messages WHERE expires <= ?", [now])?;
             let add = "INSERT INTO messages (id, event, body, due, expires) SELECT ?1, ?2, ?3, ?4, ?5
                        WHERE (SELECT count(*) FROM messages WHERE event = ?2) < ?6";

@@ -52,7 +52,7 @@ pub enum Find {
     Unreadable(String),
 }
 
-/// What became of an order that is to be a task.
+/// The result of adding an order as a task.
 pub enum Added {
     /// A new task.
     New(Arc<Entry>),

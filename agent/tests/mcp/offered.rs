@@ -117,7 +117,7 @@ async fn every_tool_has_schemas_a_dry_run_and_the_words_of_its_grants() {
 
 #[test]
 fn every_verb_and_every_action_has_a_tool() {
-    // What must be kept is kept by the command line: a model could keep a change that locks its person out.
+    // The command line alone keeps changes: a model could keep one that locks its person out.
     let own = ["policy.describe", "request.result", "request.keep"];
     let verbs: BTreeSet<&str> = ROWS.iter().map(|row| row.verb).chain(own).collect();
     let all: BTreeSet<&str> = postern_agent::VERBS.iter().copied().collect();

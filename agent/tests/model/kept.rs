@@ -163,7 +163,7 @@ async fn a_database_of_version_1_is_brought_up_with_what_it_holds() {
     assert_eq!(ran.json()["summary"], "done", "{ran:?}");
     let version: i64 = database(&place).query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap();
     assert_eq!(version, 5);
-    // What the older agent could read is kept beside it.
+    // The database that the older agent could read is kept beside it.
     let copy = place.host.state.join("postern.db.version-1");
     assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
     let copy = rusqlite::Connection::open(copy).unwrap();

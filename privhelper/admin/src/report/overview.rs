@@ -20,7 +20,7 @@ pub fn overview(report: &Report) -> Vec<Overview> {
     report.clients.iter().map(|client| of_client(client, report)).chain(people).collect()
 }
 
-/// What a person may cause through a client that quotes their session: what rules name them for.
+/// Lists the grants that name a person, which a client can use while it quotes their session.
 fn of_person(name: &str, report: &Report) -> Overview {
     let grants = report.clients.iter().flat_map(|client| &client.groups).flat_map(|group| &group.grants);
     let named = grants.filter(|grant| grant.people.iter().any(|of| of == name));

@@ -116,7 +116,7 @@ fn outcome(path: &Path, unit: &UnitState) -> Result<Outcome, Fault> {
     let ended = Events::new(path).last().map_or_else(|| without_outcome(unit), |last| command_outcome(&last));
     let (rule, decision) = (statement.rule.clone(), statement.decision);
     let no_effect = statement.completed.as_ref().is_some_and(|completed| completed.no_effect);
-    // What must be kept is taken back also if it failed half-way.
+    // A change that must be kept is taken back also if it failed half-way.
     let is_taken_back = |inverse: &Inverse| ended.status() == Status::Done || inverse.keep_within_s > 0;
     let inverse = statement.inverse.filter(is_taken_back);
     let undoable = inverse.is_some();
