@@ -37,7 +37,7 @@ async function connect(info, capabilities) {
     return client;
 }
 
-const AGENTS = { claude: claude, codex: codex };
+const AGENTS = { claude, codex };
 
 /** Progress tokens, `tools/list_changed`, and calls whose time starts anew with each progress. */
 async function claude() {
@@ -127,12 +127,13 @@ async function many() {
     const client = await connect({ name: "many", version: "1" }, {});
     const read = async (number) => {
         const path = `/srv/coder/many-${number}.conf`;
-        let { structuredContent, content } = await client.callTool({ name: "read_file", arguments: { path } });
+        const ask = () => client.callTool({ name: "read_file", arguments: { path } });
+        let { structuredContent, content } = await ask();
         // A connection has eight requests at once, also those whose end is still being written: the helper may say so.
         for (let tries = 0; structuredContent?.status !== "done" && tries < 20; tries += 1) {
             assert.match(content[0].text, /^busy: .*try again later/);
-            await new Promise((go) => setTimeout(go, 200));
-            ({ structuredContent, content } = await client.callTool({ name: "read_file", arguments: { path } }));
+            await sleep(200);
+            ({ structuredContent, content } = await ask());
         }
         assert.equal(structuredContent?.status, "done", content[0].text);
         assert.match(JSON.stringify(content), new RegExp(`number ${number}!`));

@@ -5,11 +5,15 @@ use crate::client::agent::AgentClient;
 use crate::protocol::event::AgentError;
 use hyper::Method;
 
+/// Whether a text can be an id or the beginning of one.
+pub fn is_part(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+}
+
 impl Session<'_> {
     /// The whole id. Only the agent remembers who asked for what, so that it alone can find the others.
     pub(super) async fn whole_id(&mut self, id: &str) -> Result<String, AgentError> {
-        let is_part = !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
-        if self.global.direct || !(is_part || id == "last") || uuid::Uuid::try_parse(id).is_ok() {
+        if self.global.direct || !(is_part(id) || id == "last") || uuid::Uuid::try_parse(id).is_ok() {
             return only_whole(id);
         }
         let agent = AgentClient::new(&self.host.agent_socket);

@@ -1,5 +1,6 @@
 //! `tasks`: what the agent knows of one's tasks.
 
+use super::ids::is_part;
 use super::options::Tasks;
 use super::session::Session;
 use crate::protocol::event::AgentError;
@@ -15,7 +16,7 @@ impl Session<'_> {
         let agent = self.agent();
         if let Tasks::Show { id, .. } | Tasks::Cancel { id } | Tasks::Resume { id } | Tasks::Answer { id, .. } =
             &command
-            && (id.is_empty() || !id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-'))
+            && !is_part(id)
         {
             return self.fail(&AgentError::new("invalid_argument", "a task's id is hex digits and dashes"));
         }

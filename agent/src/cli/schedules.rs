@@ -1,5 +1,6 @@
 //! `run --at`, `--every` and `--on-failed`, and `schedule`.
 
+use super::ids::is_part;
 use super::listing::word;
 use super::session::Session;
 use super::subcommands::{Schedules, When};
@@ -86,7 +87,7 @@ impl Session<'_> {
 
     pub(super) async fn schedules(&mut self, command: Schedules) -> Exit {
         if let Some(id) = command.id()
-            && (id.is_empty() || !id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-'))
+            && !is_part(id)
         {
             return self
                 .fail(&AgentError::new("invalid_argument", "a schedule's id is hex digits and dashes"));

@@ -27,6 +27,7 @@ use crate::store::{Allowed, Live, ResumeState, Slot};
 use hyper::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
 use tokio::sync::{mpsc, watch};
@@ -211,7 +212,7 @@ impl Session<'_> {
             tokio::spawn(async move { agent.call(Method::POST, &path, None).await.is_ok() });
             None
         };
-        let (to, again, of) = (self.agent(), notes.downgrade(), id.clone());
+        let (to, again, of) = (agent.clone(), notes.downgrade(), id.clone());
         let answering = move |question: Note, answer: Value| {
             tokio::spawn(answer_it(to.clone(), of.clone(), question, answer, again.clone()));
         };
@@ -296,11 +297,12 @@ async fn follow(
     loop {
         if let Ok(mut events) = agent.task_events(id, seen).await {
             lost_since = None;
+            let mut session_ended = pin!(agent.session_ended());
             loop {
                 let event = tokio::select! {
                     event = events.next() => event,
                     // Follows again, and quotes the next session.
-                    () = agent.session_ended() => break,
+                    () = &mut session_ended => break,
                 };
                 let Ok(Some(event)) = event else { break };
                 seen = event.id.max(seen);

@@ -1,5 +1,6 @@
 //! `undo`: what is taken back is shown before it is, stays within one task, and is not left in the memory of a service.
 
+use super::ids::is_part;
 use super::session::Session;
 use crate::client::agent::AgentClient;
 use crate::client::pending_request::Outcome;
@@ -286,8 +287,7 @@ impl Session<'_> {
 
     /// The changes that belong together, the oldest first.
     async fn changes(&mut self, of: &str) -> Result<Vec<RecordedChange>, AgentError> {
-        let is_id = !of.is_empty() && of.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
-        if !is_id && of != "last" {
+        if !is_part(of) && of != "last" {
             return Err(AgentError::new("invalid_argument", "a task's id is hex digits and dashes"));
         }
         let agent = AgentClient::new(&self.host.agent_socket);

@@ -200,7 +200,7 @@ impl<'a, 'b> View<'a, 'b> {
                 }
                 return None;
             }
-            // The task's end tells of all of it.
+            // Without --verbose the task's end tells of all of it.
             "usage" | "asks" => {
                 if let (true, Some(tokens)) = (self.session.global.verbose, tokens(data)) {
                     self.meter.line(&tokens, self.session.console);
@@ -404,8 +404,8 @@ fn tokens(data: &Value) -> Option<String> {
         return data.as_object().and_then(used).map(|used| format!("so far {used}"));
     };
     let of = |name: &str| parts[name].as_u64().unwrap_or_default();
-    let [total, instructions, tools] = ["total", "instructions", "tools"].map(of);
-    let conversation = of("conversation");
+    let [total, instructions, tools, conversation] =
+        ["total", "instructions", "tools", "conversation"].map(of);
     Some(format!(
         "asks the model: about {total} tokens (instructions {instructions}, tools {tools}, conversation {conversation})"
     ))

@@ -93,28 +93,23 @@ impl Counts {
     pub fn begin(&self) -> UnderWay<'_> {
         UnderWay { counts: self, began: Instant::now(), is_waiting: false }
     }
-
-    /// A request has ended. Dry runs and checks are not counted.
-    pub fn end(&self, ask: &PendingRequest, outcome: &Outcome) {
-        let decision = decision(&outcome.end);
-        if decision != "none" {
-            self.last_answer.set(Timestamp::now().as_second());
-        }
-        if ask.mode == Mode::Execute {
-            self.requests.get_or_create(&Labels { verb: ask.request.verb(), decision }).inc();
-            if !outcome.end.code().is_empty() {
-                self.refusals.get_or_create(&[("code", outcome.end.code().to_owned())]).inc();
-            }
-        }
-    }
 }
 
 impl UnderWay<'_> {
-    /// Counts the time of a request that has its outcome.
-    pub fn end(self, ask: &PendingRequest) {
-        if ask.mode == Mode::Execute {
-            let seconds = self.counts.seconds.get_or_create(&[("verb", ask.request.verb())]);
-            seconds.observe(self.began.elapsed().as_secs_f64());
+    /// Counts a request that has its outcome, and its time. Dry runs and checks are not counted.
+    pub fn end(self, ask: &PendingRequest, outcome: &Outcome) {
+        let (counts, decision) = (self.counts, decision(&outcome.end));
+        if decision != "none" {
+            counts.last_answer.set(Timestamp::now().as_second());
+        }
+        if ask.mode != Mode::Execute {
+            return;
+        }
+        let verb = ask.request.verb();
+        counts.requests.get_or_create(&Labels { verb, decision }).inc();
+        counts.seconds.get_or_create(&[("verb", verb)]).observe(self.began.elapsed().as_secs_f64());
+        if !outcome.end.code().is_empty() {
+            counts.refusals.get_or_create(&[("code", outcome.end.code().to_owned())]).inc();
         }
     }
 

@@ -52,8 +52,7 @@ impl Transport {
             span.record("postern.code", outcome.end.code());
             spans::fail(&span);
         }
-        helper.counts().end(ask, &outcome);
-        under_way.end(ask);
+        under_way.end(ask, &outcome);
         outcome
     }
 

@@ -16,4 +16,4 @@ pub use outcome::{found, unit_state};
 pub use plan::size;
 pub use refusal::{failure, next_step, refusal};
 pub use table::Table;
-pub use waiting::{Later, clock, moment, time_of, waiting};
+pub use waiting::{Later, clock, deadline, moment, time_of, waiting};

@@ -3,7 +3,7 @@
 use super::plan::{packages_done, plan, size};
 use super::refusal::unit_result;
 use super::table::Table;
-use super::waiting::moment;
+use super::waiting::{deadline, moment};
 use crate::client::pending_request::Outcome;
 use crate::protocol::event::{Completed, Decision, Event, FileInfo, FileType, PackageInfo, Status, UnitInfo};
 use std::fmt::Write;
@@ -43,13 +43,8 @@ pub fn found(outcome: &Outcome, width: Option<usize>) -> String {
     if text.is_empty() {
         text = status_line(outcome.verb, done);
     }
-    if done.keep_until_unix_s > 0 {
-        let until = moment(done.keep_until_unix_s);
-        let _ = writeln!(
-            text,
-            "taken back at {until}; to keep it, log in anew and run: postern keep {}",
-            outcome.id
-        );
+    if let Some(line) = deadline(done.keep_until_unix_s, &outcome.id) {
+        let _ = writeln!(text, "{line}");
     }
     if done.reboot_unix_s > 0 {
         let _ = writeln!(text, "the host reboots at {}", moment(done.reboot_unix_s));

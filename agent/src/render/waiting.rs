@@ -26,6 +26,13 @@ pub fn clock(unix_s: u64) -> String {
     at.strftime(format).to_string()
 }
 
+/// Says when a change is taken back by itself, and how it is kept; `None` if it stays.
+#[must_use]
+pub fn deadline(keep_until_unix_s: u64, request_id: &str) -> Option<String> {
+    let until = (keep_until_unix_s > 0).then(|| moment(keep_until_unix_s))?;
+    Some(format!("taken back at {until}; to keep it, log in anew and run: postern keep {request_id}"))
+}
+
 /// A time with its date and zone, as the person's clock shows it.
 #[must_use]
 pub fn moment(unix_s: u64) -> String {

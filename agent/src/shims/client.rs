@@ -106,13 +106,9 @@ impl Client {
 /// Says that a change is taken back by itself, which no real program does.
 fn say_deadline(outcome: &Outcome) {
     if let Event::Completed(done) = &outcome.end
-        && done.keep_until_unix_s > 0
+        && let Some(line) = render::deadline(done.keep_until_unix_s, &outcome.id)
     {
-        let (until, id) = (render::moment(done.keep_until_unix_s), &outcome.id);
-        say(
-            &format!("postern: taken back at {until}; to keep it, log in anew and run: postern keep {id}"),
-            0,
-        );
+        say(&format!("postern: {line}"), 0);
     }
 }
 
