@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
-use tables::{Http, Limits, Log, Model, Retry, Table, Telemetry, Tools, Webhook};
+use tables::{Http, Knowledge, Limits, Log, Model, Retry, Table, Telemetry, Tools, Webhook};
 use toml::Spanned;
 use values::{Provider, SecretRef, Span};
 
@@ -38,6 +38,8 @@ pub struct Config {
     pub tools: Tools,
     /// The log.
     pub log: Log,
+    /// The knowledge base.
+    pub knowledge: Knowledge,
     /// OpenTelemetry spans.
     pub telemetry: Telemetry,
     /// How a request that waits for approval is told.
@@ -72,6 +74,7 @@ struct File {
     webhook: Webhook,
     tools: Tools,
     log: Log,
+    knowledge: Knowledge,
     telemetry: Telemetry,
     secrets: BTreeMap<Spanned<String>, secrets::Row>,
 }
@@ -138,6 +141,7 @@ impl Config {
             "WEBHOOK" => &mut self.webhook,
             "TOOLS" => &mut self.tools,
             "LOG" => &mut self.log,
+            "KNOWLEDGE" => &mut self.knowledge,
             "TELEMETRY" => &mut self.telemetry,
             _ => return None,
         };
@@ -190,12 +194,13 @@ impl Webhook {
 fn parse(text: &str) -> Result<Config, (usize, String)> {
     let file: File =
         toml::from_str(text).map_err(|e| (e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
-    let File { approvals, model, retry, limits, http, webhook, tools, log, telemetry, secrets } = file;
+    let File { approvals, model, retry, limits, http, webhook, tools, log, knowledge, telemetry, secrets } =
+        file;
     let hook = approvals.hook.map(hook).transpose()?.unwrap_or_default();
     let time = approvals.hook_timeout.unwrap_or(Approvals::default().hook_timeout);
     let approvals = Approvals { hook, hook_timeout: time };
     let secrets = secrets.into_iter().map(secret_row).collect::<Result<_, _>>()?;
-    Ok(Config { model, retry, limits, http, webhook, tools, log, telemetry, approvals, secrets })
+    Ok(Config { model, retry, limits, http, webhook, tools, log, knowledge, telemetry, approvals, secrets })
 }
 
 fn secret_row(

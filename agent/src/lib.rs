@@ -12,7 +12,7 @@
 //! | [`config`] · [`redaction`] | agent.toml and the host's paths · secrets, kept out of text and log |
 //! | [`client`] · `render` | the ways to the helper and to the agent · text for people |
 //! | [`shell_parser`] · [`shims`] · [`shell_policy`] · [`sandbox`] | commands of the agent's own: read, translated to requests, judged, run |
-//! | [`inspect`] · [`plan`] · [`offline_planner`] | read-only tools and doctor · plans that can be carried out · steps from plain words, without a model |
+//! | [`inspect`] · [`knowledge`] · [`plan`] · [`offline_planner`] | read-only tools and doctor · full-text search of documents · plans that can be carried out · steps from plain words, without a model |
 //! | [`llm`] · [`agent_loop`] | endpoints, replies, schemas of tools · the loop of a task with a model |
 //! | `store` · `executor` · [`service`] | tasks over a restart · what carries them out · the HTTP service |
 //! | [`mcp`] · [`cli`] | the MCP server · the command line |
@@ -23,6 +23,7 @@ pub mod client;
 pub mod config;
 mod executor;
 pub mod inspect;
+pub mod knowledge;
 pub mod llm;
 pub mod mcp;
 pub mod offline_planner;

@@ -9,6 +9,7 @@ mod editing;
 #[expect(clippy::disallowed_methods, reason = "the person names the program")]
 mod exec;
 mod ids;
+mod knowledge;
 mod listing;
 mod mcp;
 mod model;
@@ -100,6 +101,7 @@ impl Session<'_> {
             Command::Plan { task } => self.plan(task.join(" ")).await,
             Command::Tasks { command } => self.tasks(command.unwrap_or(Tasks::List)).await,
             Command::Schedule { command } => self.schedules(command.unwrap_or(Schedules::List)).await,
+            Command::Kb(command) => self.knowledge(command).await,
             Command::Can { command } => Box::pin(self.can(command)).await,
             Command::Health => self.health().await,
             Command::Doctor => self.doctor().await,
@@ -161,6 +163,7 @@ impl Session<'_> {
             | Command::Undo { .. }
             | Command::Tasks { .. }
             | Command::Schedule { .. }
+            | Command::Kb(_)
             | Command::Can { .. }
             | Command::Health
             | Command::Doctor
@@ -194,7 +197,7 @@ impl Session<'_> {
         if self.global.json.is_some() {
             self.console.json(&health);
         } else {
-            for part in ["agent", "llm", "helper"] {
+            for part in ["agent", "llm", "rag", "helper"] {
                 if let Some(state) = health[part].as_str() {
                     self.console.result(&format!("{part:<7} {state}\n"));
                 }

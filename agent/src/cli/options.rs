@@ -1,6 +1,6 @@
 //! The command line's grammar.
 
-use super::subcommands::{Mcp, Model, Schedules, Shell, When};
+use super::subcommands::{Knowledge, Mcp, Model, Schedules, Shell, When};
 use super::verbs::{File, Host, Package, Service};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
@@ -107,6 +107,9 @@ pub enum Command {
         #[command(subcommand)]
         command: Option<Schedules>,
     },
+    /// The knowledge base: documents that you and your tasks can search
+    #[command(subcommand)]
+    Kb(Knowledge),
     /// Packages
     #[command(visible_alias = "pkg", subcommand)]
     Package(Package),

@@ -111,6 +111,37 @@ pub struct When {
 }
 
 #[derive(Debug, Subcommand)]
+pub enum Knowledge {
+    /// Add documents: Markdown, text, logs, manual pages, also gzipped; of a directory all that are below it
+    Add {
+        /// Files, directories or file:// URLs, read as this user; - reads standard input
+        #[arg(required = true, value_name = "PATH")]
+        paths: Vec<PathBuf>,
+        /// The name to keep one document under, such as the URL that it comes from
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Your documents, the logs of your tasks and the site's notes
+    List,
+    /// Remove a document of yours
+    Remove {
+        /// Its name or number, as `postern kb list` shows it
+        document: String,
+    },
+    /// Find parts of documents: yours, the site's, and the documentation of this host
+    Search {
+        /// Words to look for
+        #[arg(required = true)]
+        question: Vec<String>,
+        /// Most results, 20 or fewer
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=20))]
+        limit: Option<u8>,
+    },
+    /// Number and size of the documents that you can find
+    Status,
+}
+
+#[derive(Debug, Subcommand)]
 pub enum Schedules {
     /// All of them, the oldest first
     List,

@@ -134,6 +134,13 @@ tables! {
         /// Which lines there are.
         level: LogLevel = LogLevel::Info,
     }
+    /// `[knowledge]`: the knowledge base.
+    Knowledge {
+        /// Whether there is one.
+        enabled: bool = true,
+        /// Whether manual pages and /usr/share/doc are indexed when somebody first searches.
+        host_documents: bool = true,
+    }
     /// `[telemetry]`: OpenTelemetry spans, without any text of people, models, files or commands.
     Telemetry {
         /// The place that they are sent to.

@@ -24,6 +24,7 @@ macro_rules! by_from_str {
     };
 }
 by_from_str! {
+    bool = "true or false"
     u16 = "a whole number below 65536"
     u32 = "a whole number"
     u64 = "a whole number"

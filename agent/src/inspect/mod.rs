@@ -23,3 +23,4 @@ mod units;
 
 pub use read_result::{ReadResult, UNREAD, is_unread};
 pub use read_tool::{READ_TIME, ReadTools};
+pub(crate) use roots::opened as open_entry;

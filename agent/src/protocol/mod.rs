@@ -7,7 +7,7 @@ pub(crate) mod exit;
 pub(crate) mod file_view;
 pub mod mode;
 mod not_done;
-pub(crate) mod owner;
+pub mod owner;
 pub mod plan;
 pub(crate) mod question;
 pub(crate) mod request;

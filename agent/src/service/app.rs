@@ -7,6 +7,7 @@ use super::scheduler::Scheduler;
 use crate::client::notices::Notices;
 use crate::client::transport::Transport;
 use crate::config::tables::Limits;
+use crate::knowledge::KnowledgeBase;
 use crate::llm::endpoints::Endpoint;
 use crate::protocol::owner::Owner;
 use crate::redaction::Secrets;
@@ -25,6 +26,7 @@ pub struct App {
     pub store: Arc<Store>,
     pub queue: Arc<Queue>,
     pub scheduler: Arc<Scheduler>,
+    pub knowledge: KnowledgeBase,
     pub health: Health,
     pub metrics: Arc<Metrics>,
     pub requests: Arc<Limit>,

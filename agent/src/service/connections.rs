@@ -110,7 +110,8 @@ pub async fn whole_body(
     request: Request,
     next: Next,
 ) -> Response {
-    let has_content = request.method() == Method::POST && request.uri().path() == "/requests";
+    let has_content =
+        request.method() == Method::POST && matches!(request.uri().path(), "/requests" | "/knowledge");
     let most = if has_content { REQUEST_BODY_LIMIT } else { TASK_BODY_LIMIT };
     let (head, body) = request.into_parts();
     let Some(permit) = memory.take(owner, 0) else { return no_memory() };

@@ -23,6 +23,8 @@ pub struct Parts {
     pub agent: String,
     /// The model's endpoint.
     pub llm: String,
+    /// The knowledge base, by a question to it.
+    pub rag: String,
     /// The helper.
     pub helper: String,
     /// How often a reply of the model had to be repaired since the agent started, by kind.

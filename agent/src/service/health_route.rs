@@ -28,10 +28,14 @@ pub async fn health(State(app): State<Arc<App>>) -> (StatusCode, Json<Parts>) {
             (None, None) => "off".to_owned(),
         }
     };
-    let (helper, llm) = tokio::join!(probe(&app.transport), llm);
+    let rag = async {
+        let late = |_| "no answer within 2 s".to_owned();
+        tokio::time::timeout(PROBE_LIMIT, app.knowledge.probe()).await.unwrap_or_else(late)
+    };
+    let (helper, llm, rag) = tokio::join!(probe(&app.transport), llm, rag);
     let agent = app.store.fault().unwrap_or_else(|| app.health.agent.clone());
     let repaired = app.model.as_ref().map(|model| model.endpoint.repairs.counts()).unwrap_or_default();
-    let state = Parts { agent, llm, helper, repaired };
+    let state = Parts { agent, llm, rag, helper, repaired };
     *last = Some((Instant::now(), state.clone()));
     answer(state)
 }

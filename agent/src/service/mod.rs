@@ -8,6 +8,7 @@ mod execute;
 mod failure;
 mod health;
 mod health_route;
+mod knowledge;
 mod limits;
 mod listen;
 mod metrics;
@@ -30,6 +31,7 @@ use crate::config;
 use crate::config::host::Host;
 use crate::executor::Commands;
 use crate::inspect::ReadTools;
+use crate::knowledge::{KnowledgeBase, Limits};
 use crate::llm::endpoints::Endpoint;
 use crate::protocol::owner::Owner;
 use crate::redaction::Secrets;
@@ -107,7 +109,9 @@ pub async fn serve_on(
     let queue = Queue::new(size(config.limits.queue), size(config.limits.parallel));
     // Health tells of a database that cannot be read; what was queued stays so in it.
     store.take_up().unwrap_or_default().into_iter().for_each(|entry| queue.push_back(entry));
+    let knowledge = KnowledgeBase::open(host, &config.knowledge, Arc::clone(&secrets), Limits::default());
     let worker = Worker {
+        knowledge: knowledge.clone(),
         queue: Arc::clone(&queue),
         transport: Arc::clone(&transport),
         store: Arc::clone(&store),
@@ -130,13 +134,13 @@ pub async fn serve_on(
     let mut scheduling = tokio::spawn(Arc::clone(&scheduler).work());
     let [requests, connections, bodies] =
         [REQUESTS, CONNECTIONS, BODIES].map(|(all, each)| Limit::new(all, each));
-    let health = Health::new(wrong.or(rules).or(closed).or(unsent), llm);
     let app = Arc::new(App {
         transport,
         store,
         queue,
         scheduler,
-        health,
+        knowledge,
+        health: Health::new(wrong.or(rules).or(closed).or(unsent), llm),
         metrics,
         requests,
         model,

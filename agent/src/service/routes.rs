@@ -2,7 +2,7 @@
 
 use super::app::{App, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT};
 use super::failure::fault;
-use super::{execute, health_route, metrics_route, replies, requests, schedules, tasks};
+use super::{execute, health_route, knowledge, metrics_route, replies, requests, schedules, tasks};
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::{delete, get, post};
@@ -55,6 +55,11 @@ routes! {
     post "/schedules/{id}/pause" schedules::pause;
     post "/schedules/{id}/resume" schedules::resume;
     post "/schedules/{id}/run" schedules::run;
+    post "/knowledge" knowledge::add, REQUEST_BODY_LIMIT;
+    get "/knowledge" knowledge::list;
+    delete "/knowledge" knowledge::remove;
+    get "/knowledge/search" knowledge::search;
+    get "/knowledge/status" knowledge::status;
     post "/plan" tasks::plan;
     post "/requests" requests::ask, REQUEST_BODY_LIMIT;
     get "/requests" requests::list;

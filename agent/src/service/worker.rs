@@ -14,6 +14,7 @@ use crate::config::values::WebhookEvent;
 use crate::executor::{ApprovedReads, Commands, Runner};
 use crate::inspect::ReadTools;
 use crate::inspect::membership::{may_give_tasks, member};
+use crate::knowledge::{Fault, KnowledgeBase, log};
 use crate::protocol::owner::Owner;
 use crate::protocol::task::{Task, TaskStatus, Work};
 use crate::protocol::trace::{self, Trace};
@@ -43,6 +44,7 @@ pub struct Worker {
     pub commands: Commands,
     pub limits: Limits,
     pub local: ReadTools,
+    pub knowledge: KnowledgeBase,
     pub secrets: Arc<Secrets>,
     pub consents: Arc<Consents>,
     /// The counts of tasks, steps and tokens.
@@ -231,6 +233,25 @@ impl Worker {
         }
         tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
         keeper.end(&mut task, memory);
+        self.keep_log(owner, &task).await;
+    }
+
+    /// Makes the log of a task that did something a document of its owner's.
+    async fn keep_log(&self, owner: Owner, task: &Task) {
+        if task.results.is_empty() {
+            return;
+        }
+        match self.knowledge.add_task(owner, &task.id, log(task)).await {
+            Ok(_) | Err(Fault::Off(_)) => {}
+            Err(fault) => {
+                tracing::warn!(
+                    event = "knowledge",
+                    task = task.id,
+                    "its log is not kept: {}",
+                    fault.message()
+                );
+            }
+        }
     }
 }
 

@@ -39,6 +39,7 @@ complete -c postern -n "__fish_postern_needs_command" -f -a "run" -d 'Run a task
 complete -c postern -n "__fish_postern_needs_command" -f -a "plan" -d 'Show the plan that a task would come to, do nothing: the model\'s, or without one the offline planner\'s'
 complete -c postern -n "__fish_postern_needs_command" -f -a "tasks" -d 'Tasks of yours that the agent knows'
 complete -c postern -n "__fish_postern_needs_command" -f -a "schedule" -d 'Tasks of yours that begin by themselves: see `postern run --at`'
+complete -c postern -n "__fish_postern_needs_command" -f -a "kb" -d 'The knowledge base: documents that you and your tasks can search'
 complete -c postern -n "__fish_postern_needs_command" -f -a "package" -d 'Packages'
 complete -c postern -n "__fish_postern_needs_command" -f -a "pkg" -d 'Packages'
 complete -c postern -n "__fish_postern_needs_command" -f -a "service" -d 'Units of systemd; a name without suffix is a service'
@@ -226,6 +227,73 @@ complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_see
 complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -f -a "add" -d 'Add documents: Markdown, text, logs, manual pages, also gzipped; of a directory all that are below it'
+complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -f -a "list" -d 'Your documents, the logs of your tasks and the site\'s notes'
+complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -f -a "remove" -d 'Remove a document of yours'
+complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -f -a "search" -d 'Find parts of documents: yours, the site\'s, and the documentation of this host'
+complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -f -a "status" -d 'Number and size of the documents that you can find'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from add" -l name -d 'The name to keep one document under, such as the URL that it comes from' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from add" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from add" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from add" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from add" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from add" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from add" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from add" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from add" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from list" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from list" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from list" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from list" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from list" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from list" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from list" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from remove" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from remove" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from remove" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from remove" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from remove" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from remove" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from remove" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from remove" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from search" -l limit -d 'Most results, 20 or fewer' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from search" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from search" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from search" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from search" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from search" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from search" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from search" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from search" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from search" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from status" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from status" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from status" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from status" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from status" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from status" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from status" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from status" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
