@@ -1,5 +1,6 @@
 //! Divides a document into chunks: at headings, and where a part grows too long.
 
+use super::line::Line;
 use super::man;
 
 /// A chunk this long ends at the next blank line or heading.
@@ -10,17 +11,6 @@ const LIMIT: usize = 2000;
 const SHORT: usize = 200;
 /// Longest title and path of headings, in bytes.
 const HEADING_LIMIT: usize = 200;
-
-/// A line of a document.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Line {
-    /// Its number from 1.
-    pub number: usize,
-    /// Its level where it is a heading.
-    pub level: Option<usize>,
-    /// Its text without markup.
-    pub text: String,
-}
 
 /// A part of a document.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Takes the text out of a manual page's source, man(7) or mdoc(7), as far as a search needs it. A formatter is another
 //! program, which the agent does not start and a small host does not have.
 
-use super::chunks::Line;
+use super::line::Line;
 
 /// Macros of man(7) and mdoc(7) that set their words in a font, or name a flag, a file and so on: the words are text.
 const FONTS: &[&str] =

@@ -11,6 +11,7 @@ mod database;
 mod document;
 mod files;
 mod index;
+mod line;
 mod man;
 mod query;
 mod refresh;

@@ -333,7 +333,7 @@ async fn health_does_not_wait_for_the_dead_and_is_remembered_for_a_moment() {
     ]);
     place.serve();
     let late = "no answer within 2 s";
-    let dead = json!({ "agent": "ok", "llm": late, "helper": late });
+    let dead = json!({ "agent": "ok", "llm": late, "rag": "ok", "helper": late });
     // Those who ask at once, and a moment later, are told the same: each part is asked once.
     let health = async || json_of(&ask(&place, "GET", "/health", &[], "").await.2);
     let (one, other) = tokio::join!(health(), health());
