@@ -15,7 +15,6 @@ use crate::protocol::owner::Owner;
 use crate::redaction::Secrets;
 use rusqlite::params;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -62,7 +61,6 @@ impl KnowledgeBase {
                 secrets,
                 indexing: Mutex::default(),
                 seen: Mutex::default(),
-                is_refreshing: AtomicBool::default(),
             }),
         }
     }
@@ -254,7 +252,10 @@ impl KnowledgeBase {
             })
             .await?;
         let Some(state) = state else { return Ok(()) };
-        if self.inner.is_refreshing.swap(true, Ordering::AcqRel) {
+        if std::mem::replace(
+            &mut self.inner.indexing.lock().unwrap_or_else(PoisonError::into_inner).running,
+            true,
+        ) {
             return Ok(());
         }
         let inner = Arc::clone(&self.inner);

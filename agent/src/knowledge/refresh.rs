@@ -7,7 +7,6 @@ use super::shared::Inner;
 use rusqlite::Connection;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
@@ -38,6 +37,8 @@ pub fn index_host(inner: Arc<Inner>, state: String) {
             "documents are indexed"
         );
     }
+    // A failed run is not repeated before something changes or the agent starts again.
+    *inner.seen.lock().unwrap_or_else(PoisonError::into_inner) = state;
     *inner.indexing.lock().unwrap_or_else(PoisonError::into_inner) = Indexing {
         running: false,
         done: files.len(),
@@ -45,9 +46,6 @@ pub fn index_host(inner: Arc<Inner>, state: String) {
         left_out: left_out.count,
         why: left_out.why,
     };
-    // A failed run is not repeated before something changes or the agent starts again.
-    *inner.seen.lock().unwrap_or_else(PoisonError::into_inner) = state;
-    inner.is_refreshing.store(false, Ordering::Release);
 }
 
 /// Indexes files that are new or changed and removes those that are gone. Ends early if the base is dropped.

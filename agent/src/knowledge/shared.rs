@@ -6,7 +6,6 @@ use super::files::Places;
 use crate::redaction::Secrets;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
@@ -30,7 +29,6 @@ pub struct Inner {
     pub(super) indexing: Mutex<Indexing>,
     /// State of the host's files that the index was made of.
     pub(super) seen: Mutex<String>,
-    pub(super) is_refreshing: AtomicBool,
 }
 
 impl Inner {
