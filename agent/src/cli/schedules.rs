@@ -108,23 +108,24 @@ impl Session<'_> {
             self.console.json(&answer);
             return Exit::Done;
         }
-        self.show_schedules(&command, answer);
-        Exit::Done
+        match self.show_schedules(&command, answer) {
+            Ok(()) => Exit::Done,
+            Err(error) => {
+                let why = format!("the agent's answer cannot be read: {error}");
+                self.fail(&AgentError::new("internal", why))
+            }
+        }
     }
 
-    fn show_schedules(&mut self, command: &Schedules, answer: Value) {
+    fn show_schedules(&mut self, command: &Schedules, answer: Value) -> serde_json::Result<()> {
         match command {
             Schedules::List => {
-                let Ok(all) = serde_json::from_value::<Vec<Schedule>>(answer) else {
-                    self.console.say("postern: the agent's answer is no list of schedules");
-                    return;
-                };
-                for schedule in &all {
+                for schedule in &serde_json::from_value::<Vec<Schedule>>(answer)? {
                     self.show_schedule(schedule);
                 }
             }
             Schedules::Show { .. } => {
-                let Ok(Runs { schedule, tasks }) = serde_json::from_value(answer) else { return };
+                let Runs { schedule, tasks } = serde_json::from_value(answer)?;
                 self.show_schedule(&schedule);
                 for task in tasks {
                     let text = format!("  task {} {}: {}", task.id, word(task.status), task.summary);
@@ -136,11 +137,10 @@ impl Session<'_> {
                 self.console.result(&postern_text::line(&format!("removed {id}")));
             }
             Schedules::Pause { .. } | Schedules::Resume { .. } | Schedules::RunNow { .. } => {
-                if let Ok(schedule) = serde_json::from_value(answer) {
-                    self.show_schedule(&schedule);
-                }
+                self.show_schedule(&serde_json::from_value(answer)?);
             }
         }
+        Ok(())
     }
 
     fn show_schedule(&mut self, schedule: &Schedule) {
@@ -164,16 +164,25 @@ impl Session<'_> {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, AgentError> {
-        if self.global.direct {
-            let why = "schedules are the agent's; leave --direct out";
-            return Err(AgentError::new("invalid_argument", why));
-        }
+        self.not_direct()?;
         let agent = self.agent();
         Ok(self.call(&agent, method, path, body).await?.body)
     }
 
+    /// Refuses `--direct`: the helper knows no schedules.
+    fn not_direct(&self) -> Result<(), AgentError> {
+        if self.global.direct {
+            let why = "schedules are the agent's; leave --direct out";
+            return Err(AgentError::new("invalid_argument", why));
+        }
+        Ok(())
+    }
+
     /// Begins a run and follows it to its end.
     async fn run_now(&mut self, id: &str) -> Exit {
+        if let Err(fault) = self.not_direct() {
+            return self.fail(&fault);
+        }
         match self.begin_there(&format!("/schedules/{id}/run"), &json!({})).await {
             Ok(task) => self.end(&task),
             Err(fault) => self.fail(&fault),

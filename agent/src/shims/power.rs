@@ -22,7 +22,7 @@ pub fn reboot(argv: &[String]) -> Steps {
     }
 }
 
-/// `shutdown -r [now|+MINUTES] [MESSAGE]`, where `now` is a minute from now; `shutdown -c`.
+/// `shutdown -r [now|+MINUTES] [MESSAGE]`, where `now` and `+0` are a minute from now; `shutdown -c`.
 pub fn shutdown(argv: &[String]) -> Steps {
     let (options, operands) = parse(argv, "r c h P H k --reboot --poweroff --halt --no-wall --show")?;
     let names = options.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
@@ -30,11 +30,11 @@ pub fn shutdown(argv: &[String]) -> Steps {
         ["c"] => Ok(vec![ask(Reboot { delay_s: 0, cancel: true })]),
         ["r" | "reboot"] => {
             let minutes = match operands.first().map(String::as_str) {
-                None | Some("now" | "+0") => Some(1),
-                Some(time) => time.strip_prefix('+').and_then(|minutes| minutes.parse().ok()),
+                None | Some("now") => Some(1),
+                Some(time) => time.strip_prefix('+').and_then(|minutes| minutes.parse::<u32>().ok()),
             };
             let minutes = minutes.ok_or("say when in minutes: `shutdown -r +5`")?;
-            Ok(vec![in_minutes(minutes)])
+            Ok(vec![in_minutes(minutes.max(1))])
         }
         _ => Err("only `shutdown -r +MINUTES` and `shutdown -c`; no request switches the host off".into()),
     }

@@ -283,6 +283,11 @@ async fn a_plan_is_scheduled_shown_and_run_from_the_command_line() {
         "{listed:?}"
     );
     let id = listed.out.split(' ').next().unwrap().to_owned();
+    for command in ["run-now", "show", "remove"] {
+        let direct = place.run(&["--direct", "schedule", command, &id]).await;
+        assert_eq!(direct.exit, Exit::Usage, "{direct:?}");
+        assert!(direct.err.contains("schedules are the agent's; leave --direct out"), "{direct:?}");
+    }
     let now = place.run(&["schedule", "run-now", &id]).await;
     assert_eq!(now.exit, Exit::Done, "{now:?}");
     assert_eq!(helper.seen().len(), 1);

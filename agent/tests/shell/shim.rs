@@ -169,6 +169,16 @@ fn steps(command: &str) -> Vec<postern_agent::shims::Step> {
 }
 
 #[test]
+fn a_reboot_is_never_sooner_than_in_a_minute() {
+    for (time, delay_s) in [("now", 60), ("+0", 60), ("+00", 60), ("+1", 60), ("+5", 300)] {
+        let steps = steps(&format!("shutdown -r {time}"));
+        let [step] = steps.as_slice() else { panic!("{time}: {} steps", steps.len()) };
+        assert_eq!(step.request.verb(), "host.reboot");
+        assert_eq!(step.request.args()["delay_s"], delay_s, "{time}");
+    }
+}
+
+#[test]
 fn tee_hands_its_input_on_and_writes_it() {
     let steps = steps("sudo tee /etc/a /etc/b");
     assert_eq!(steps.iter().map(|step| step.echo.as_slice()).collect::<Vec<_>>(), [&b"fed\n"[..], b""]);
