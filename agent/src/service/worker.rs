@@ -232,6 +232,8 @@ impl Worker {
             spans::fail(&span);
         }
         tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
+        // Before its person learns of the end, and without the time that its log takes.
+        drop(span);
         keeper.end(&mut task, memory);
         self.keep_log(owner, &task).await;
     }
