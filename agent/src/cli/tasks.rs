@@ -141,6 +141,7 @@ impl Session<'_> {
             let runner = Runner {
                 transport: &transport,
                 local: &local,
+                knowledge: None,
                 order: &order,
                 // The helper itself knows this process, a client.
                 session: &String::new,

@@ -11,6 +11,7 @@ mod commands;
 mod composed;
 mod confirming;
 mod facts;
+mod knowledge;
 mod model;
 mod model_result;
 mod outcome;

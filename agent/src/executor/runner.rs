@@ -8,6 +8,7 @@ use crate::client::pending_request::Outcome;
 use crate::client::transport::Transport;
 use crate::client::undo::{Earlier, UndoGrants, has_inverse};
 use crate::inspect::ReadTools;
+use crate::knowledge::KnowledgeBase;
 use crate::protocol::args::Of;
 use crate::protocol::event::{AgentError, Completed, Event, Status};
 use crate::protocol::exit::Exit;
@@ -43,6 +44,8 @@ pub struct Runner<'a> {
     pub transport: &'a Transport,
     /// The agent's own read-only tools.
     pub local: &'a ReadTools,
+    /// The knowledge base, where there is one.
+    pub knowledge: Option<&'a KnowledgeBase>,
     /// The order.
     pub order: &'a TaskOrder,
     /// The token of the person's session as it is quoted last; empty where they have left.

@@ -1,6 +1,7 @@
 //! Executes one step: the requests it makes and how they become its result.
 
 use super::commands::Line;
+use super::knowledge::search;
 use super::output::cut;
 use super::runner::{Runner, status_word, step_status};
 use crate::client::pending_request::Outcome;
@@ -95,8 +96,16 @@ impl Runner<'_> {
     /// Runs a read-only tool of the agent; `None` for a tool of the helper.
     pub(super) async fn read(&mut self, tool: &Tool) -> Option<ReadResult> {
         let mut cancel = self.cancel.clone();
+        let reading = async {
+            match tool {
+                Tool::SearchKnowledge { query } => {
+                    Some(search(self.knowledge, self.order.owner, query).await)
+                }
+                _ => self.local.run(tool).await,
+            }
+        };
         tokio::select! {
-            found = self.local.run(tool) => found,
+            found = reading => found,
             _ = cancel.wait_for(|cancelled| *cancelled) => {
                 Some(ReadResult::failed(StepStatus::Cancelled, "cancelled", "before it was found"))
             }

@@ -112,6 +112,7 @@ fn operation(tool: &Tool) -> Option<Operation> {
             Box::new(move |places, _| packages::list(places, contains.as_deref()))
         }
         Tool::Shell { .. }
+        | Tool::SearchKnowledge { .. }
         | Tool::Request(_)
         | Tool::PkgInstall { .. }
         | Tool::Package(_)

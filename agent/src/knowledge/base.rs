@@ -22,9 +22,9 @@ use tokio::sync::Semaphore;
 /// Searches and changes at a time.
 const CONCURRENT: usize = 4;
 /// Longest time of one of them.
-const TIME: Duration = Duration::from_secs(5);
+const TIME: Duration = Duration::from_secs(3);
 /// A first search waits so long for the host's documents.
-const FIRST_WAIT: Duration = Duration::from_secs(2);
+const FIRST_WAIT: Duration = Duration::from_millis(1500);
 
 /// The knowledge base.
 #[derive(Clone)]

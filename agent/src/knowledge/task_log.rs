@@ -2,6 +2,7 @@
 
 use super::chunks::cut;
 use crate::protocol::task::Task;
+use crate::protocol::tool::Tool;
 use std::fmt::Write;
 
 /// Most bytes of one step's output: the log tells what was done, the task's record has the rest.
@@ -28,6 +29,10 @@ pub fn log(task: &Task) -> String {
             postern_text::line(&step.tool.describe()),
             step.status
         );
+        // Its results are documents that are found by themselves.
+        if matches!(step.tool, Tool::SearchKnowledge { .. }) {
+            continue;
+        }
         for output in [&step.error, &step.stdout, &step.stderr].into_iter().flatten() {
             let _ = writeln!(text, "{}", cut(output, OUTPUT_LIMIT));
         }

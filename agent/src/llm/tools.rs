@@ -13,7 +13,8 @@ mod table;
 pub use arguments::{
     ApplyPatch, AskPerson, Checkpoint, File, Finish, FinishOutcome, GetNetwork, GetSystemInfo, ListDisks,
     ListPackages, ListProcesses, ListTimers, ListUnits, MakePlan, Package, PkgInstall, ReadFile, Reboot,
-    RunCommand, SearchFiles, SearchLogs, Service, Shell, Text, Undo, UnitJournal, UnitsReload, WriteFile,
+    RunCommand, SearchFiles, SearchKnowledge, SearchLogs, Service, Shell, Text, Undo, UnitJournal,
+    UnitsReload, WriteFile,
 };
 
 pub use call::Call;

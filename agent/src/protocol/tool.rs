@@ -101,6 +101,11 @@ pub enum Tool {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_matches: Option<u32>,
     },
+    /// Find parts of documents in the knowledge base.
+    SearchKnowledge {
+        /// Words to look for.
+        query: String,
+    },
     /// Look at the host.
     GetSystemInfo {},
     /// List units.
@@ -247,6 +252,7 @@ impl Tool {
             Self::ReadFile { path, .. } => format!("read {path}"),
             Self::SearchFiles { path, text, .. } => format!("look for {text:?} in {path}"),
             Self::SearchLogs { text, .. } => format!("look for {text:?} in the logs"),
+            Self::SearchKnowledge { query } => format!("look for {query:?} in the knowledge base"),
             Self::GetSystemInfo {} => "look at the host".to_owned(),
             Self::ListUnits { .. } => "list the units".to_owned(),
             Self::ListTimers {} => "list the timers".to_owned(),

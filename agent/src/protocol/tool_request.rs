@@ -61,6 +61,7 @@ pub fn request(tool: &Tool) -> Option<Request> {
         Tool::Shell { .. }
         | Tool::SearchFiles { .. }
         | Tool::SearchLogs { .. }
+        | Tool::SearchKnowledge { .. }
         | Tool::GetSystemInfo {}
         | Tool::ListUnits { .. }
         | Tool::ListTimers {}

@@ -194,6 +194,7 @@ impl Worker {
         let runner = Runner {
             transport: &self.transport,
             local: &self.local,
+            knowledge: Some(&self.knowledge),
             order: &entry.order,
             session: &|| entry.session(),
             cancel: entry.cancel.subscribe(),

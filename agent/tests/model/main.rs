@@ -17,6 +17,7 @@ mod guarding;
 mod http;
 mod injections;
 mod kept;
+mod knowledge;
 mod looks;
 mod loops;
 mod outcomes;

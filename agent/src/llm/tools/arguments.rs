@@ -98,6 +98,11 @@ arguments! {
         #[schemars(with = "NonZeroU32")]
         max_matches: Option<NonZeroU32>,
     }
+    SearchKnowledge {
+        /// Words to look for.
+        #[schemars(description = "-")]
+        query: Text,
+    }
     GetSystemInfo {}
     ListUnits {
         /// A part of the name.

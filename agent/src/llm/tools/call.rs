@@ -3,7 +3,7 @@
 use super::arguments::{
     ApplyPatch, AskPerson, Checkpoint, File, Finish, GetNetwork, GetSystemInfo, ListDisks, ListPackages,
     ListProcesses, ListTimers, ListUnits, MakePlan, Package, PkgInstall, ReadFile, Reboot, RunCommand,
-    SearchFiles, SearchLogs, Service, Shell, Undo, UnitJournal, UnitsReload, WriteFile,
+    SearchFiles, SearchKnowledge, SearchLogs, Service, Shell, Undo, UnitJournal, UnitsReload, WriteFile,
 };
 use crate::protocol::tool::Action;
 use serde::Serialize;
@@ -38,6 +38,8 @@ pub enum Call {
     SearchFiles(SearchFiles),
     /// Find a text in /var/log, rotated logs too, newest first.
     SearchLogs(SearchLogs),
+    /// Find parts of the person's documents, site notes and this host's manual pages.
+    SearchKnowledge(SearchKnowledge),
     /// Look at release, kernel, memory, load, time since boot.
     GetSystemInfo(GetSystemInfo),
     /// List the loaded units with their states.
@@ -88,6 +90,7 @@ impl Call {
             | Self::UnitJournal(_)
             | Self::SearchFiles(_)
             | Self::SearchLogs(_)
+            | Self::SearchKnowledge(_)
             | Self::GetSystemInfo(_)
             | Self::ListUnits(_)
             | Self::ListTimers(_)

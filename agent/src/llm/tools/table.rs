@@ -3,7 +3,7 @@
 use super::arguments::{
     ApplyPatch, AskPerson, Checkpoint, File, Finish, GetNetwork, GetSystemInfo, ListDisks, ListPackages,
     ListProcesses, ListTimers, ListUnits, MakePlan, Package, PkgInstall, ReadFile, Reboot, RunCommand,
-    SearchFiles, SearchLogs, Service, Shell, Undo, UnitJournal, UnitsReload, WriteFile,
+    SearchFiles, SearchKnowledge, SearchLogs, Service, Shell, Undo, UnitJournal, UnitsReload, WriteFile,
 };
 use super::call::Call;
 use super::registry::{Arguments, OUTPUT, Redaction, TIME, Time, Tool};
@@ -75,6 +75,8 @@ tools! {
     ListDisks = "list_disks", TIME, OUTPUT, Redaction::Whole;
     /// List packages by a part of their name, or those in no usual state.
     ListPackages = "list_packages", TIME, OUTPUT, Redaction::Whole;
+    /// Find parts of the person's documents, site notes and this host's manual pages.
+    SearchKnowledge = "search_knowledge", TIME, OUTPUT, Redaction::Whole;
     /// Run a command that the policy names.
     RunCommand = "run_command", Time::Rule, OUTPUT, Redaction::Excerpt;
     /// Take an earlier change back.
@@ -124,6 +126,7 @@ pub const PLANNING: &[Tool] = &[
     Tool::of::<GetNetwork>(),
     Tool::of::<ListDisks>(),
     Tool::of::<ListPackages>(),
+    Tool::of::<SearchKnowledge>(),
     Tool::of::<MakePlan>(),
 ];
 
