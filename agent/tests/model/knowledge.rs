@@ -57,7 +57,10 @@ async fn a_task_finds_what_its_person_may_read_and_gets_it_as_data() {
     let own = found.iter().find(|result| result["origin"] == "added").expect("one's own document");
     assert!(own["source"].as_str().unwrap().ends_with("/zeppelin.txt"), "{own}");
     let quoted = unquoted(own);
-    assert!(quoted.starts_with(forged) && quoted.contains("[REDACTED]") && !quoted.contains("hunter2"), "{quoted}");
+    assert!(
+        quoted.starts_with(forged) && quoted.contains("[REDACTED]") && !quoted.contains("hunter2"),
+        "{quoted}"
+    );
     assert!(found.iter().any(|result| result["origin"] == "site"), "{found:?}");
     let asked: Vec<String> = helper.seen().into_iter().map(|seen| seen.rpc).collect();
     assert!(asked.iter().all(|rpc| rpc != "UnitStop"), "{asked:?}");
@@ -84,7 +87,8 @@ async fn a_task_finds_what_its_person_may_read_and_gets_it_as_data() {
 #[tokio::test]
 async fn a_base_that_is_off_is_an_error_of_the_call() {
     let finish = calls("finish", &json!({ "outcome": "answered", "summary": "unknown" }));
-    let server = Server::start(vec![calls("search_knowledge", &json!({ "query": "zeppelin" })), finish]).await;
+    let server =
+        Server::start(vec![calls("search_knowledge", &json!({ "query": "zeppelin" })), finish]).await;
     let place = Place::new();
     place.helper((0..9).map(|_| Play::Events(vec![ended(Status::Done, "")])).collect());
     let model = format!("[model]\nprovider = \"openai\"\nbase_url = \"http://{}/v1\"\n", server.address);

@@ -29,6 +29,7 @@ arguments! {
     }
     Service {
         /// What.
+        #[schemars(description = "-")]
         #[serde(deserialize_with = "word")]
         action: Action,
         /// The unit; without suffix a service.
@@ -241,6 +242,7 @@ pub enum FinishOutcome {
 /// Text that says something: not blank, and without the zero byte, which ends a name for the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(description = "-")]
 pub struct Text(#[schemars(length(min = 1))] String);
 
 impl Text {

@@ -38,7 +38,7 @@ pub enum Call {
     SearchFiles(SearchFiles),
     /// Find a text in /var/log, rotated logs too, newest first.
     SearchLogs(SearchLogs),
-    /// Find parts of the person's documents, site notes and this host's manual pages.
+    /// Find text in site notes, documents, manual pages.
     SearchKnowledge(SearchKnowledge),
     /// Look at release, kernel, memory, load, time since boot.
     GetSystemInfo(GetSystemInfo),

@@ -75,7 +75,7 @@ tools! {
     ListDisks = "list_disks", TIME, OUTPUT, Redaction::Whole;
     /// List packages by a part of their name, or those in no usual state.
     ListPackages = "list_packages", TIME, OUTPUT, Redaction::Whole;
-    /// Find parts of the person's documents, site notes and this host's manual pages.
+    /// Find text in site notes, documents, manual pages.
     SearchKnowledge = "search_knowledge", TIME, OUTPUT, Redaction::Whole;
     /// Run a command that the policy names.
     RunCommand = "run_command", Time::Rule, OUTPUT, Redaction::Excerpt;
