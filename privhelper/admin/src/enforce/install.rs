@@ -110,9 +110,10 @@ fn sweep(directory: &Path, is_kept: impl Fn(&str) -> bool) -> Result<(), String>
     Ok(())
 }
 
-/// `postern-command-NAME-<16 hex digits>@.service`.
+/// `postern-command-NAME-<16 hex digits>@.service`, and `postern-as-<16 hex digits>` as such a service or a socket.
 fn is_unit(name: &str) -> bool {
-    let name = name.strip_prefix("postern-command-").and_then(|name| name.strip_suffix("@.service"));
+    let is_ours = ["postern-command-", "postern-as-"].iter().any(|start| name.starts_with(start));
+    let name = name.strip_suffix("@.service").or_else(|| name.strip_suffix(".socket")).filter(|_| is_ours);
     let digest = name.and_then(|name| name.rsplit_once('-')).map_or("", |(_, digest)| digest);
     digest.len() == 16 && digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }

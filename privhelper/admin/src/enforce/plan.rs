@@ -1,7 +1,7 @@
 //! The files that one policy needs.
 
-use super::mounts;
 use super::unit::{command, validator};
+use super::{as_user, mounts};
 use crate::host::Host;
 use postern_policy::{Command, Decision, Policy, Selector};
 use postern_proto::root::v1::Sandbox;
@@ -24,6 +24,7 @@ impl Plan {
     /// # Errors
     /// A row or a directory that a unit file cannot hold, in words.
     pub fn of(policy: &Policy, host: &Host) -> Result<Self, String> {
+        as_user::check(policy, host)?;
         let (drop_in, notes) = mounts::drop_in(policy, host)?;
         Ok(Self { units: units(policy)?, drop_in, notes })
     }
@@ -34,7 +35,7 @@ impl Plan {
 /// # Errors
 /// As [`Plan::of`].
 pub fn units(policy: &Policy) -> Result<BTreeMap<String, String>, String> {
-    let mut units = BTreeMap::new();
+    let mut units = as_user::units(policy)?;
     for row in policy.commands().iter().filter(|row| row.wire.sandbox() != Sandbox::Validator) {
         units.insert(file(&row.unit()), command(row)?);
     }
