@@ -1,6 +1,7 @@
 //! Who asked: sessions of people on person.sock.
 
 use crate::approvals::ask;
+use crate::commands;
 use postern_corridor::{
     ANN, Answer, BOB, CLIENT_UID, GROUP_UID, OPERATOR, World, changing, eventually, meta_with, new_id,
     strings, write_request,
@@ -8,6 +9,7 @@ use postern_corridor::{
 use postern_policy::types::Digest;
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Mode};
+use prost::Message;
 use serde_json::json;
 use std::process::Command;
 
@@ -245,13 +247,26 @@ fn a_person_who_connects_again_and_again_is_turned_away_and_nobody_else() {
 
 #[test]
 fn an_interrupted_effect_is_recorded_with_the_session_that_it_quoted() {
-    let mut world = asking();
+    let mut world = commands::world(
+        |at| {
+            let script = format!("while [ ! -e {}/go ]; do sleep 0.01; done", at.display());
+            vec![commands::command("slow", &[&commands::program(at, "slow", &script)])]
+        },
+        root::Decision::Allow,
+    );
     let (_ann, token) = world.session(ANN);
-    let _waiting = waiting(&world, &token);
+    let mut request = commands::run("slow", &[]);
+    let meta = request.meta.as_mut().unwrap();
+    (meta.claimed_uid, meta.session) = (ANN, token.clone());
+    let mut client = world.connect(CLIENT_UID);
+    let stream = client.send("Helper/CommandRun", &request.encode_to_vec());
+    eventually("it runs", || std::fs::read_dir(world.path("root/jobs")).is_ok_and(|jobs| jobs.count() == 1));
+    eventually("it is recorded", || world.count("begin") == 1);
     world.cut_recorder();
-    eventually("what waited is refused", || world.count("refused") == 1);
+    std::fs::write(world.path("go"), "").unwrap();
+    assert_eq!(client.answer(stream).completed().status(), wire::Status::Done);
     let ended = json!({"uid": ANN, "session": name(&token), "proof": "kernel"});
-    assert_eq!(who(&world, "refused"), (ended, json!({"uid": ANN})));
+    assert_eq!(who(&world, "end"), (ended, json!({"uid": ANN})));
 }
 
 fn for_people(people: &'static [&'static str]) -> World {
