@@ -2,7 +2,7 @@
 
 /// The kind of exit status that a code leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meaning {
+pub enum ExitKind {
     /// The command or an argument is wrong.
     Usage,
     /// Refused by the policy or by the helper's fixed rules.
@@ -14,7 +14,7 @@ pub enum Meaning {
 }
 
 macro_rules! codes {
-    ($($variant:ident = $name:literal, $meaning:ident;)*) => {
+    ($($variant:ident = $name:literal, $exit_kind:ident;)*) => {
         /// The stable codes of refusals and failures.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Code { $(#[doc = concat!("`", $name, "`")] $variant),* }
@@ -31,8 +31,8 @@ macro_rules! codes {
 
             /// The kind of exit status that it leads to.
             #[must_use]
-            pub const fn meaning(self) -> Meaning {
-                match self { $(Self::$variant => Meaning::$meaning),* }
+            pub const fn exit_kind(self) -> ExitKind {
+                match self { $(Self::$variant => ExitKind::$exit_kind),* }
             }
         }
     };
@@ -91,9 +91,9 @@ impl Code {
     }
 }
 
-/// The meaning of a code; none if it is newer than this program, or no code.
+/// The kind of exit status of a code; none if it is newer than this program, or no code.
 #[must_use]
-pub fn meaning(code: &str) -> Option<Meaning> {
+pub fn exit_kind(code: &str) -> Option<ExitKind> {
     // Clients refuse other files than text themselves.
-    if code == "not_text" { Some(Meaning::Failed) } else { Code::from_name(code).map(Code::meaning) }
+    if code == "not_text" { Some(ExitKind::Failed) } else { Code::from_name(code).map(Code::exit_kind) }
 }

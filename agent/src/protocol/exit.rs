@@ -3,7 +3,7 @@
 use super::event::{Event, Status};
 use super::plan;
 use super::task::{Task, TaskStatus};
-use postern_proto::code::{Meaning, meaning};
+use postern_proto::code::{ExitKind, exit_kind};
 
 /// How the command line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,11 +62,11 @@ impl Exit {
     }
 
     fn known(code: &str) -> Option<Self> {
-        Some(match meaning(code)? {
-            Meaning::Usage => Self::Usage,
-            Meaning::Refused => Self::Refused,
-            Meaning::NotApproved => Self::NotApproved,
-            Meaning::Failed => Self::Failed,
+        Some(match exit_kind(code)? {
+            ExitKind::Usage => Self::Usage,
+            ExitKind::Refused => Self::Refused,
+            ExitKind::NotApproved => Self::NotApproved,
+            ExitKind::Failed => Self::Failed,
         })
     }
 

@@ -8,7 +8,7 @@ use crate::finding::Severity;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::policy::Purpose;
-use crate::policy::apply::{Consent, load, load_edited, run_edited, short};
+use crate::policy::apply::{Confirmation, load, load_edited, run_edited, short};
 use crate::policy::edit::Edit;
 use crate::policy::sign_off::{self, SignOff};
 use crate::policy::source::Owner;
@@ -104,7 +104,7 @@ fn write(path: &Path, backup: &Backup) -> Result<(), String> {
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn restore(host: &Host, path: &Path, consent: Consent, io: &mut Io<'_>) -> io::Result<Exit> {
+pub fn restore(host: &Host, path: &Path, confirmation: Confirmation, io: &mut Io<'_>) -> io::Result<Exit> {
     if nix::unistd::geteuid().as_raw() != host.owner_uid {
         return fail(io, "only root may restore a policy");
     }
@@ -131,7 +131,7 @@ pub fn restore(host: &Host, path: &Path, consent: Consent, io: &mut Io<'_>) -> i
         return fail(io, "nothing restored: the files of the backup are not the policy that it names");
     }
     // Nothing is written before the policy is found good and a person agrees.
-    let exit = run_edited(host, &edits, consent, io)?;
+    let exit = run_edited(host, &edits, confirmation, io)?;
     if exit != Exit::Done {
         return fail(io, "nothing restored: the files are as they were").map(|_| exit);
     }

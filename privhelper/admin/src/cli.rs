@@ -11,7 +11,7 @@ use crate::init::{self, InitArgs};
 use crate::io::{Exit, Io};
 use crate::lint::command::{self, CheckArgs, FactsArgs};
 use crate::packs;
-use crate::policy::apply::{self, Consent, Format};
+use crate::policy::apply::{self, Confirmation, Format};
 use crate::policy::sign_off::{self, SignOffArgs};
 use crate::rehearse::{self, RehearseArgs};
 use crate::report::{self, ReportArgs};
@@ -151,7 +151,7 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         Command::Policy(PolicyCommand::Facts(args)) => command::run_facts(host, args, io),
         Command::Policy(PolicyCommand::Apply { accepted: true, .. }) => apply::run_accepted(host, io),
         Command::Policy(PolicyCommand::Apply { yes, accepted: false }) => {
-            apply::run_apply(host, if *yes { Consent::Given } else { Consent::Ask }, io)
+            apply::run_apply(host, if *yes { Confirmation::Given } else { Confirmation::Ask }, io)
         }
         Command::Policy(PolicyCommand::Diff(args)) => diff::command::run(host, args, io),
         Command::Pack(command) => packs::run(command, host, io),
@@ -161,7 +161,7 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         Command::Status { json } => status::run(host, format(*json), io),
         Command::Backup { file } => backup::backup(host, file, io),
         Command::Restore { file, yes } => {
-            backup::restore(host, file, if *yes { Consent::Given } else { Consent::Ask }, io)
+            backup::restore(host, file, if *yes { Confirmation::Given } else { Confirmation::Ask }, io)
         }
         Command::Doctor { json } => doctor::run(host, *json, io),
         Command::Policy(PolicyCommand::Suggest(args)) => suggest::run(host, args, io),

@@ -2,7 +2,7 @@
 
 use crate::io::Exit;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use postern_proto::code::{Meaning, meaning};
+use postern_proto::code::{ExitKind, exit_kind};
 use postern_proto::frame::{self, Head};
 use prost::Message;
 use std::fmt;
@@ -77,11 +77,11 @@ impl std::error::Error for CallError {}
 /// The exit of a stable code. One that is newer than this program is a refusal.
 #[must_use]
 pub fn exit_of(code: &str) -> Exit {
-    match meaning(code) {
-        Some(Meaning::Usage) => Exit::Usage,
-        Some(Meaning::NotApproved) => Exit::NotApproved,
-        Some(Meaning::Failed) => Exit::Failed,
-        Some(Meaning::Refused) | None => Exit::Refused,
+    match exit_kind(code) {
+        Some(ExitKind::Usage) => Exit::Usage,
+        Some(ExitKind::NotApproved) => Exit::NotApproved,
+        Some(ExitKind::Failed) => Exit::Failed,
+        Some(ExitKind::Refused) | None => Exit::Refused,
     }
 }
 

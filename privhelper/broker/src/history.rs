@@ -50,7 +50,7 @@ struct Denial {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Kept {
+struct HistoryFile {
     #[prost(message, repeated, tag = "1")]
     used: Vec<Used>,
     #[prost(message, repeated, tag = "2")]
@@ -61,7 +61,7 @@ struct Kept {
 #[derive(Debug)]
 pub struct History {
     path: PathBuf,
-    kept: Mutex<Kept>,
+    file: Mutex<HistoryFile>,
 }
 
 /// The uses of rules that one request has taken. Given back if the request does not begin.
@@ -72,26 +72,26 @@ pub struct Reservation {
 }
 
 impl History {
-    /// Reads what an earlier broker kept.
+    /// Reads what an earlier broker wrote.
     ///
     /// # Errors
     /// The file cannot be read or is damaged; an operator may remove it.
     pub fn open(path: PathBuf) -> Result<Self, Fault> {
         let bytes = files::read(&path, FILE_MAX).map_err(Fault::io("read the history"))?.unwrap_or_default();
         let damaged = |_| Fault::new(Code::Interrupted, format!("{} is damaged; remove it", path.display()));
-        let kept = Mutex::new(Kept::decode(bytes.as_slice()).map_err(damaged)?);
-        Ok(Self { path, kept })
+        let file = Mutex::new(HistoryFile::decode(bytes.as_slice()).map_err(damaged)?);
+        Ok(Self { path, file })
     }
 
     /// Counts a request that is about to begin against the `rate` of each rule that grants it, and against its `person_rate`.
     ///
     /// # Errors
-    /// `rate_limited`, or it cannot be kept.
+    /// `rate_limited`, or it cannot be written.
     pub fn reserve(&self, grant: &Grant, asker: Option<u32>, unix_ms: u64) -> Result<Reservation, Error> {
-        let mut kept = locked(&self.kept);
+        let mut file = locked(&self.file);
         // No window is longer than a day.
         let day_ago = unix_ms.saturating_sub(24 * 60 * 60 * 1000);
-        kept.used.retain(|used| used.begun_unix_ms.iter().any(|begun| *begun >= day_ago));
+        file.used.retain(|used| used.begun_unix_ms.iter().any(|begun| *begun >= day_ago));
         let mut rules = BTreeSet::new();
         for rule in grant.rules() {
             let of_rule = (rule.id.clone(), rule.rate_count, rule.rate_window_s, String::new());
@@ -105,18 +105,18 @@ impl History {
                     continue;
                 }
                 let words = format!("rate limit of rule {} reached ({count} in {window} s{of})", rule.id);
-                kept.check_rate(&used_by, (count, window), unix_ms, words)?;
+                file.check_rate(&used_by, (count, window), unix_ms, words)?;
                 rules.insert(used_by);
             }
         }
         for rule in &rules {
-            match kept.used.iter_mut().find(|used| used.rule == *rule) {
+            match file.used.iter_mut().find(|used| used.rule == *rule) {
                 Some(used) => used.begun_unix_ms.push(unix_ms),
-                None => kept.used.push(Used { rule: rule.clone(), begun_unix_ms: vec![unix_ms] }),
+                None => file.used.push(Used { rule: rule.clone(), begun_unix_ms: vec![unix_ms] }),
             }
         }
         if !rules.is_empty() {
-            write(&self.path, &kept)?;
+            write(&self.path, &file)?;
         }
         Ok(Reservation { rules: rules.into_iter().collect(), unix_ms })
     }
@@ -124,18 +124,18 @@ impl History {
     /// Gives a reservation back: the request did not begin.
     ///
     /// # Errors
-    /// It cannot be kept; the request then counts after a restart.
+    /// It cannot be written; the request then counts after a restart.
     pub fn give_back(&self, reservation: &Reservation) -> Result<(), Fault> {
         if reservation.rules.is_empty() {
             return Ok(());
         }
-        let mut kept = locked(&self.kept);
-        for used in kept.used.iter_mut().filter(|used| reservation.rules.contains(&used.rule)) {
+        let mut file = locked(&self.file);
+        for used in file.used.iter_mut().filter(|used| reservation.rules.contains(&used.rule)) {
             let place = used.begun_unix_ms.iter().position(|begun| *begun == reservation.unix_ms);
             place.map(|place| used.begun_unix_ms.swap_remove(place));
         }
-        kept.used.retain(|used| !used.begun_unix_ms.is_empty());
-        write(&self.path, &kept)
+        file.used.retain(|used| !used.begun_unix_ms.is_empty());
+        write(&self.path, &file)
     }
 
     /// Checks that people may be asked for this.
@@ -143,8 +143,8 @@ impl History {
     /// # Errors
     /// `denied_recently`, with the operator's words.
     pub fn may_ask(&self, question: &Question, unix_s: u64) -> Result<(), Denied> {
-        let kept = locked(&self.kept);
-        let mut denials = question.all().filter_map(|about| kept.find(question.uid, about));
+        let file = locked(&self.file);
+        let mut denials = question.all().filter_map(|about| file.find(question.uid, about));
         let Some(denial) = denials.find(|denial| denial.until_unix_s > unix_s) else {
             return Ok(());
         };
@@ -156,38 +156,38 @@ impl History {
     /// Remembers that a person denied this.
     ///
     /// # Errors
-    /// It cannot be kept; it then holds until a restart.
+    /// It cannot be written; it then holds until a restart.
     pub fn denied(&self, question: &Question, reason: &str, unix_s: u64) -> Result<(), Fault> {
-        let mut kept = locked(&self.kept);
-        kept.denials.retain(|denial| denial.until_unix_s.saturating_add(FORGET_S) > unix_s);
+        let mut file = locked(&self.file);
+        file.denials.retain(|denial| denial.until_unix_s.saturating_add(FORGET_S) > unix_s);
         for about in question.all() {
-            let times = kept.find(question.uid, about).map_or(0, |denial| denial.times).saturating_add(1);
+            let times = file.find(question.uid, about).map_or(0, |denial| denial.times).saturating_add(1);
             let doubled = BACKOFF_MIN_S.checked_shl(times.saturating_sub(1)).unwrap_or(BACKOFF_MAX_S);
             let wait = if about == question.bytes { BACKOFF_MAX_S } else { doubled.min(BACKOFF_MAX_S) };
             let until_unix_s = unix_s.saturating_add(wait);
             let (uid, about) = (question.uid, about.as_bytes().to_vec());
-            kept.denials.retain(|denial| (denial.uid, &denial.about) != (uid, &about));
-            kept.denials.push(Denial { uid, about, until_unix_s, times, reason: reason.to_owned() });
+            file.denials.retain(|denial| (denial.uid, &denial.about) != (uid, &about));
+            file.denials.push(Denial { uid, about, until_unix_s, times, reason: reason.to_owned() });
         }
-        kept.denials.sort_by_key(|denial| std::cmp::Reverse(denial.until_unix_s));
-        kept.denials.truncate(DENIALS_MAX);
-        write(&self.path, &kept)
+        file.denials.sort_by_key(|denial| std::cmp::Reverse(denial.until_unix_s));
+        file.denials.truncate(DENIALS_MAX);
+        write(&self.path, &file)
     }
 
     /// Forgets denials of this: a person has approved it.
     ///
     /// # Errors
-    /// It cannot be kept; they then count again after a restart.
+    /// It cannot be written; they then count again after a restart.
     pub fn approved(&self, question: &Question) -> Result<(), Fault> {
-        let mut kept = locked(&self.kept);
-        let before = kept.denials.len();
+        let mut file = locked(&self.file);
+        let before = file.denials.len();
         let is_about = |denial: &Denial| question.all().any(|about| denial.about == about.as_bytes());
-        kept.denials.retain(|denial| denial.uid != question.uid || !is_about(denial));
-        if kept.denials.len() == before { Ok(()) } else { write(&self.path, &kept) }
+        file.denials.retain(|denial| denial.uid != question.uid || !is_about(denial));
+        if file.denials.len() == before { Ok(()) } else { write(&self.path, &file) }
     }
 }
 
-impl Kept {
+impl HistoryFile {
     /// Drops old uses, and checks that there is room for another.
     fn check_rate(
         &mut self,
@@ -241,6 +241,6 @@ impl Question {
     }
 }
 
-fn write(path: &Path, kept: &Kept) -> Result<(), Fault> {
-    files::replace(path, &kept.encode_to_vec()).map_err(Fault::io("write the history"))
+fn write(path: &Path, file: &HistoryFile) -> Result<(), Fault> {
+    files::replace(path, &file.encode_to_vec()).map_err(Fault::io("write the history"))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use postern_policy::{Code, VerbId};
 use postern_proto::HELPER_PROTO;
-use postern_proto::code::meaning;
+use postern_proto::code::exit_kind;
 
 use crate::workspace::root;
 
@@ -132,7 +132,7 @@ fn no_request_field_says_who_asks_or_what_is_approved() {
 fn codes_are_unique_and_known() {
     for code in Code::ALL {
         assert_eq!(Code::from_name(code.as_str()), Some(*code));
-        assert!(meaning(code.as_str()).is_some(), "{code:?} has no exit status");
+        assert!(exit_kind(code.as_str()).is_some(), "{code:?} has no exit status");
         assert!(code.as_str().bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
     }
 }

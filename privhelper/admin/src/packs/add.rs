@@ -209,5 +209,5 @@ fn apply(host: &Host, edits: &[Edit], with: &With, io: &mut Io<'_>) -> Result<Ex
         let verb = if edit.text.is_some() { "writes" } else { "removes" };
         writeln!(io.out, "{verb} {}", escape(&path.display().to_string()))?;
     }
-    Ok(run_edited(host, edits, with.consent(), io)?)
+    Ok(run_edited(host, edits, with.confirmation(), io)?)
 }

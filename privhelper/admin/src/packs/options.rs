@@ -1,6 +1,6 @@
 //! Options of every command that changes packs.
 
-use crate::policy::apply::Consent;
+use crate::policy::apply::Confirmation;
 use clap::Args;
 
 /// Options of every change of packs.
@@ -20,7 +20,7 @@ pub struct With {
 impl With {
     /// Whether a person must agree to the policy.
     #[must_use]
-    pub const fn consent(&self) -> Consent {
-        if self.yes { Consent::Given } else { Consent::Ask }
+    pub const fn confirmation(&self) -> Confirmation {
+        if self.yes { Confirmation::Given } else { Confirmation::Ask }
     }
 }

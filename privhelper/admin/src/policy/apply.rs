@@ -119,7 +119,7 @@ pub fn short(digest: &str) -> &str {
 
 /// Whether a person must agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Consent {
+pub enum Confirmation {
     /// Ask where there is a difference.
     Ask,
     /// `--yes`.
@@ -131,8 +131,8 @@ pub enum Consent {
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<Exit> {
-    run_edited(host, &[], consent, io)
+pub fn run_apply(host: &Host, confirmation: Confirmation, io: &mut Io<'_>) -> io::Result<Exit> {
+    run_edited(host, &[], confirmation, io)
 }
 
 /// As [`run_apply`], with edits of the files: they are on the disk only once a person has agreed, and are taken back if the
@@ -140,7 +140,12 @@ pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<E
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn run_edited(host: &Host, edits: &[Edit], consent: Consent, io: &mut Io<'_>) -> io::Result<Exit> {
+pub fn run_edited(
+    host: &Host,
+    edits: &[Edit],
+    confirmation: Confirmation,
+    io: &mut Io<'_>,
+) -> io::Result<Exit> {
     if let Some(exit) = not_root(host, io)? {
         return Ok(exit);
     }
@@ -177,7 +182,7 @@ pub fn run_edited(host: &Host, edits: &[Edit], consent: Consent, io: &mut Io<'_>
         writeln!(io.err, "note: {}", escape(note))?;
     }
     let differs = show(old.as_ref(), &compiled, io)?;
-    if differs && let Some(exit) = refused(consent, io)? {
+    if differs && let Some(exit) = refused(confirmation, io)? {
         return Ok(exit);
     }
     let replaced = match edit::write(&host.etc, edits) {
@@ -341,8 +346,8 @@ fn record(host: &Host, policy: Digest) -> Result<(), CallError> {
 }
 
 /// Asks where a person must agree; the exit if nobody does.
-fn refused(consent: Consent, io: &mut Io<'_>) -> io::Result<Option<Exit>> {
-    if consent == Consent::Given {
+fn refused(confirmation: Confirmation, io: &mut Io<'_>) -> io::Result<Option<Exit>> {
+    if confirmation == Confirmation::Given {
         return Ok(None);
     }
     let Some(answers) = io.answers.as_mut() else {

@@ -91,7 +91,7 @@ impl KeyStore {
     ///
     /// # Errors
     /// The files cannot be read or written.
-    pub fn take_up(&mut self, seq: u64, hash: Digest) -> Result<bool, Fault> {
+    pub fn begin_first_epoch(&mut self, seq: u64, hash: Digest) -> Result<bool, Fault> {
         if self.active.is_some() {
             return Ok(false);
         }

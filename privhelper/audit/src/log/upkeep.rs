@@ -18,7 +18,7 @@ impl AuditLog {
         // A failure here also refuses the next effect.
         drop(self.sync());
         drop(self.tell_suppressed(false));
-        drop(self.take_up_seal());
+        drop(self.begin_first_epoch());
         if let Err(fault) = self.rotate(limits) {
             self.remark(format!("the audit log cannot be rotated: {fault}"));
         }
@@ -71,10 +71,10 @@ impl AuditLog {
     }
 
     /// Begins the first epoch once `audit keygen` was run, with a signature of the log so far.
-    fn take_up_seal(&self) -> Result<(), Fault> {
+    fn begin_first_epoch(&self) -> Result<(), Fault> {
         let mut chain = locked(&self.chain);
         let (seq, hash) = (chain.seq, chain.prev);
-        if chain.keys.take_up(seq, hash)? { self.sign_in(&mut chain) } else { Ok(()) }
+        if chain.keys.begin_first_epoch(seq, hash)? { self.sign_in(&mut chain) } else { Ok(()) }
     }
 
     fn rotate(&self, limits: Limits) -> Result<(), Fault> {

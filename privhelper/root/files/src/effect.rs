@@ -4,7 +4,7 @@ use crate::change::To;
 use crate::inverse::{after, inverse};
 use crate::plan::{Plan, may_read};
 use crate::read;
-use crate::recover::{note, take_up};
+use crate::recover::{complete_or_revert, note};
 use crate::state::State;
 use crate::swap::{self, Step};
 use crate::target::changed;
@@ -112,7 +112,7 @@ fn exchange(
             Ok(()) => return Ok(()),
             Err(error) => (wire::Status::Partly, in_place, error.detail()),
         },
-        Err(why) => match take_up(entries, plans.iter().map(|plan| &plan.parent)) {
+        Err(why) => match complete_or_revert(entries, plans.iter().map(|plan| &plan.parent)) {
             Ok(false) => return Err(why),
             Ok(true) => (wire::Status::Partly, in_place, why.detail()),
             Err(error) => {

@@ -26,7 +26,7 @@ const KINDS: &[FileKind] = &[FileKind::File, FileKind::Directory];
 pub fn recover_all(state: &State) -> Result<(), Fault> {
     for (id, note) in state.outcomes.running()? {
         match Journal::decode(note.as_slice()) {
-            Ok(journal) if !journal.entries.is_empty() => settle(state, id, &journal)?,
+            Ok(journal) if !journal.entries.is_empty() => recover_order(state, id, &journal)?,
             // The process ended while it wrote the journal: nothing was changed.
             Ok(_) | Err(_) => state.outcomes.withdraw(id)?,
         }
@@ -43,16 +43,16 @@ pub fn state_of(state: &State, id: OrderId) -> Result<OutcomeState, Fault> {
         let _one_at_a_time = state.effect.lock().unwrap_or_else(PoisonError::into_inner);
         let is_lost = state.outcomes.state(id)? == OutcomeState::Unknown;
         if let Some(journal) = state.undo.read(id)?.filter(|_| is_lost) {
-            settle(state, id, &journal)?;
+            recover_order(state, id, &journal)?;
         }
     }
     state.outcomes.state(id)
 }
 
 /// Completes or reverts an order, and stores the outcome.
-fn settle(state: &State, id: OrderId, journal: &Journal) -> Result<(), Fault> {
+fn recover_order(state: &State, id: OrderId, journal: &Journal) -> Result<(), Fault> {
     let mut outcome = journal.outcome.clone().unwrap_or_default();
-    let (status, message, detail) = match take_up_again(state, journal) {
+    let (status, message, detail) = match recover_files(state, journal) {
         Ok(true) => (Status::Done, "the helper was interrupted; the change is in place", String::new()),
         Ok(false) => {
             // If the process is killed after this, the next start finds that nothing was changed.
@@ -81,13 +81,13 @@ pub fn note(outcome: &mut Outcome, status: Status, message: &str, detail: String
     }
 }
 
-fn take_up_again(state: &State, journal: &Journal) -> Result<bool, Error> {
+fn recover_files(state: &State, journal: &Journal) -> Result<bool, Error> {
     let mut parents = Vec::new();
     for entry in &journal.entries {
         let path = TargetPath::new(path_of(entry))?;
         parents.push(open_granted(&TargetPath::new(path.split().0)?, state.host.root_uid)?);
     }
-    take_up(&journal.entries, parents.iter())
+    complete_or_revert(&journal.entries, parents.iter())
 }
 
 /// The path of an entry.
@@ -100,7 +100,7 @@ pub(crate) fn path_of(entry: &JournalEntry) -> &str {
 ///
 /// # Errors
 /// It could not be reverted.
-pub fn take_up<'a>(
+pub fn complete_or_revert<'a>(
     entries: &[JournalEntry],
     parents: impl Iterator<Item = &'a Directory>,
 ) -> Result<bool, Error> {

@@ -7,7 +7,7 @@ use crate::change::{self, Change, To};
 use crate::path::{open_granted, open_own};
 use crate::plan::Plan;
 use crate::target::open_target;
-use crate::tree::{self, Room};
+use crate::tree::{self, CopyBudget};
 use postern_policy::Grant;
 use postern_policy::types::{Digest, TargetPath};
 use postern_proto::root::v1::{Agreement, Envelope, RequiredValidator, StageRecord, Staged};
@@ -145,12 +145,12 @@ impl Stages {
     }
 
     fn copy_all(&self, at: &Path, plans: &[Plan<'_>], lives: &BTreeSet<TargetPath>) -> Result<(), Error> {
-        let mut room = Room::NEW;
+        let mut budget = CopyBudget::NEW;
         for live in lives {
             let copy = at.join(copy_name(live.as_str()));
             store::make_directory(&copy)?;
             let to = open_own(&copy)?;
-            tree::copy(&open_granted(live, self.host.root_uid)?, &to.fd, &mut room)?;
+            tree::copy(&open_granted(live, self.host.root_uid)?, &to.fd, &mut budget)?;
             for plan in plans {
                 let Some(below) = plan.change.path().below(live) else { continue };
                 let new = match &plan.change.to {

@@ -19,14 +19,14 @@ use std::os::fd::{AsFd, OwnedFd};
 const DOING: &str = "copy a directory for a validator";
 /// How much more may be copied.
 #[derive(Debug)]
-pub struct Room {
+pub struct CopyBudget {
     bytes: usize,
     entries: usize,
     /// Levels of directories.
     depth: usize,
 }
 
-impl Room {
+impl CopyBudget {
     /// Of all directories of one request.
     pub const NEW: Self = Self { bytes: 64 * 1024 * 1024, entries: 10_000, depth: 16 };
 }
@@ -51,9 +51,9 @@ fn names(directory: &OwnedFd) -> Result<BTreeSet<CString>, Error> {
 ///
 /// # Errors
 /// `too_large`; `unsafe_path` for another file system in it; `precondition_failed` if it changes meanwhile.
-pub fn copy(from: &Directory, to: &OwnedFd, room: &mut Room) -> Result<(), Error> {
+pub fn copy(from: &Directory, to: &OwnedFd, budget: &mut CopyBudget) -> Result<(), Error> {
     for name in names(&from.fd)? {
-        take(&mut room.entries, 1)?;
+        take(&mut budget.entries, 1)?;
         let open = |flags| path::open(from, name.as_c_str(), flags);
         // O_PATH first: opening a device or a FIFO is an effect.
         let seen = open(LOOK).map_err(fault)?;
@@ -68,18 +68,18 @@ pub fn copy(from: &Directory, to: &OwnedFd, room: &mut Room) -> Result<(), Error
                 let file = same(open(FILE).map_err(fault)?)?;
                 let mut copy = path::create(to, name.as_c_str()).map_err(fault)?;
                 each_part(&File::from(file), |part| {
-                    take(&mut room.bytes, part.len())?;
+                    take(&mut budget.bytes, part.len())?;
                     Ok(copy.write_all(part).map_err(Fault::io(DOING))?)
                 })?;
                 own(&copy, facts.owner, facts.mode)?;
             }
             SFlag::S_IFDIR => {
                 let inner = Directory { fd: same(open(DIRECTORY).map_err(fault)?)?, mount: from.mount };
-                take(&mut room.depth, 1)?;
+                take(&mut budget.depth, 1)?;
                 mkdirat(to, name.as_c_str(), Mode::S_IRWXU).map_err(fault)?;
                 let copy = path::open(to, name.as_c_str(), DIRECTORY).map_err(fault)?;
-                self::copy(&inner, &copy, room)?;
-                room.depth = room.depth.saturating_add(1);
+                self::copy(&inner, &copy, budget)?;
+                budget.depth = budget.depth.saturating_add(1);
             }
             SFlag::S_IFLNK => {
                 let target = readlinkat(&seen, "").map_err(fault)?;

@@ -6,7 +6,7 @@ use postern_admin::policy::finding::Findings;
 use postern_admin::policy::source::Source;
 use postern_admin::policy::{Purpose, keys};
 use postern_policy::{Code, VerbId};
-use postern_proto::code::{Meaning, meaning};
+use postern_proto::code::{ExitKind, exit_kind};
 use serde::de::{self, Deserialize, Visitor};
 use serde_json::Value;
 use std::fmt::Write;
@@ -50,11 +50,11 @@ fn findings() -> String {
 fn codes() -> String {
     let mut text = "| code | exit status | meaning |\n|---|---|---|\n".to_owned();
     for code in Code::ALL {
-        let (status, words) = match meaning(code.as_str()) {
-            Some(Meaning::Usage) => (2, "the request is malformed"),
-            Some(Meaning::Refused) => (3, "refused by the policy or a fixed rule"),
-            Some(Meaning::NotApproved) => (4, "not approved"),
-            Some(Meaning::Failed) | None => (1, "failed, or could not be tried"),
+        let (status, words) = match exit_kind(code.as_str()) {
+            Some(ExitKind::Usage) => (2, "the request is malformed"),
+            Some(ExitKind::Refused) => (3, "refused by the policy or a fixed rule"),
+            Some(ExitKind::NotApproved) => (4, "not approved"),
+            Some(ExitKind::Failed) | None => (1, "failed, or could not be tried"),
         };
         let _ = writeln!(text, "| `{}` | {status} | {words} |", code.as_str());
     }

@@ -4,7 +4,7 @@ use crate::support::{World, all_verbs, names, read, write, write_expecting};
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use postern_files::To;
 use postern_files::path::open_granted;
-use postern_files::recover::take_up;
+use postern_files::recover::complete_or_revert;
 use postern_files::swap::{self, Step};
 use postern_files::target::{OpenTarget, open_target};
 use postern_policy::types::{Attributes, Digest, FileKind, FileMode, TargetPath};
@@ -205,7 +205,7 @@ fn a_patch_that_fails_at_its_last_file_is_taken_back() {
         swap::stage(&steps).unwrap();
         let error = swap::swap(&steps).unwrap_err();
         assert_eq!(error.close().unwrap().code, "precondition_failed");
-        assert!(!take_up(&entries, [&site; 3].into_iter()).unwrap());
+        assert!(!complete_or_revert(&entries, [&site; 3].into_iter()).unwrap());
         assert_eq!(names(&world.path("site")), ["b", "c"], "nothing new and nothing temporary is left");
         let content = |name: &str| fs::read_to_string(world.path(&format!("site/{name}"))).unwrap();
         assert_eq!((content("b"), content("c")), ("b".to_owned(), "theirs".to_owned()));
@@ -247,7 +247,7 @@ fn recovery_restores_a_foreign_file_that_was_exchanged() {
         } else {
             fs::rename(path("a"), path(".1")).unwrap();
         }
-        assert!(!take_up(&[entry], [&site].into_iter()).unwrap());
+        assert!(!complete_or_revert(&[entry], [&site].into_iter()).unwrap());
         assert_eq!(
             (names(&world.path("site")), fs::read(path("a")).unwrap()),
             (vec!["a".to_owned()], b"theirs".to_vec())
