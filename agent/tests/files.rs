@@ -252,6 +252,15 @@ async fn dry_run_warns_of_places_that_amount_to_root_by_the_list_of_the_policy_s
 }
 
 #[tokio::test]
+async fn dry_run_of_a_removal_does_not_warn_of_what_is_not_written() {
+    let place = Place::new();
+    place.helper(vec![previewed(vec![step("/etc/cron.d/x", ChangeKind::Remove, 0)])]);
+    let ran = place.run(&["--direct", "file", "remove", "/etc/cron.d/x", "--dry-run"]).await;
+    assert_eq!(ran.out.matches("high risk: ").count(), 0, "{ran:?}");
+    assert!(ran.out.contains("/etc/cron.d/x"), "{ran:?}");
+}
+
+#[tokio::test]
 async fn a_dry_run_of_a_write_shows_a_diff_of_what_may_be_read_and_asks_nobody() {
     let place = Place::new();
     let write = ["--direct", "file", "write", "/srv/x", "--content", "a\nB\n", "--dry-run"];

@@ -183,10 +183,14 @@ impl<'s> Search<'s> {
             file.rewind()?;
             return self.unpacked(file);
         }
-        file.seek(SeekFrom::Start(if end == End::Last { size.saturating_sub(FILE_LIMIT) } else { 0 }))?;
+        let from = if end == End::Last { size.saturating_sub(FILE_LIMIT) } else { 0 };
+        file.seek(SeekFrom::Start(from))?;
         let mut bytes = Vec::new();
         file.take(FILE_LIMIT).read_to_end(&mut bytes)?;
         self.bytes += bytes.len() as u64;
+        if from > 0 {
+            begin_at_line(&mut bytes, 0);
+        }
         Ok((bytes, size <= FILE_LIMIT))
     }
 
@@ -209,13 +213,7 @@ impl<'s> Search<'s> {
             if bytes.len() > kept {
                 is_whole = false;
                 let from = bytes.len() - kept;
-                // From the start of a line: the rest of a credential has not its shape.
-                let line = bytes
-                    .iter()
-                    .skip(from)
-                    .position(|byte| *byte == b'\n')
-                    .map_or(bytes.len(), |at| from + at + 1);
-                bytes.drain(..line);
+                begin_at_line(&mut bytes, from);
             }
             if read == 0 {
                 return Ok((bytes, is_whole));
@@ -262,6 +260,12 @@ impl<'s> Search<'s> {
         }
         Ok(())
     }
+}
+
+/// Drops what is before the first line that begins after `from`: the rest of a credential has not its shape.
+fn begin_at_line(bytes: &mut Vec<u8>, from: usize) {
+    let newline = bytes.iter().skip(from).position(|byte| *byte == b'\n');
+    bytes.drain(..newline.map_or(bytes.len(), |at| from + at + 1));
 }
 
 /// The part of a long line where the text stands.

@@ -123,7 +123,7 @@ fn files(steps: &[FileStep], views: &[FileView], width: Option<usize>, text: &mu
         table.row([would, &step.path, &lines, &bytes, &mode, &owner, undo]);
     }
     text.push_str(&table.render("", width));
-    for step in steps {
+    for step in steps.iter().filter(|step| step.kind != ChangeKind::Remove) {
         let view = views.iter().find(|view| view.path == step.path);
         let warning = view.map_or_else(|| risk::of_file(&step.path, &[]), risk::of_view);
         if let Some(warning) = warning {

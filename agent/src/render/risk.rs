@@ -5,14 +5,14 @@ use crate::protocol::file_view::FileView;
 use crate::protocol::request::Request;
 use postern_dangers::of_write;
 
-/// Returns a warning for each file of a request that is such a place.
+/// Returns a warning for each such place that a request writes to. Nothing is written to a file that is removed.
 #[must_use]
 pub fn of_request(request: &Request, views: &[FileView]) -> Vec<String> {
     let one = |(path, content): (String, Option<Vec<u8>>)| {
+        let content = content?;
         if let Some(view) = views.iter().find(|view| view.path == path) {
             return of_view(view);
         }
-        let content = content.unwrap_or_default();
         let text = String::from_utf8_lossy(&content);
         of_file(&path, &text.lines().collect::<Vec<_>>())
     };

@@ -67,7 +67,13 @@ pub async fn replies(
         Err(answer) => return *answer,
     };
     match entry.replies() {
-        Ok(replies) => Json(within_limit(&replies, &app.secrets)).into_response(),
+        // Megabytes are searched for secrets.
+        Ok(replies) => {
+            match tokio::task::spawn_blocking(move || within_limit(&replies, &app.secrets)).await {
+                Ok(shown) => Json(shown).into_response(),
+                Err(error) => fault(StatusCode::SERVICE_UNAVAILABLE, "internal", &error.to_string()),
+            }
+        }
         Err(why) => fault(StatusCode::SERVICE_UNAVAILABLE, "internal", &why),
     }
 }

@@ -20,8 +20,8 @@ use std::time::Duration;
 const CLOCK_CHECK: i64 = 30;
 /// Time between two checks of units, in seconds.
 const UNIT_CHECK: i64 = 5;
-/// Longest time of one check of all units.
-const UNIT_TIME: Duration = Duration::from_secs(10);
+/// Longest wait for systemd, also where all units are asked about, or for the user database.
+const READ_TIME: Duration = Duration::from_secs(10);
 /// Programs that tell next times, at a time.
 const PLANNING: usize = 4;
 
@@ -48,6 +48,13 @@ struct Memory {
 }
 
 impl Memory {
+    /// Forgets schedules that were removed.
+    fn keep(&self, all: &[StoredSchedule]) {
+        let is_there = |id: &String| all.iter().any(|stored| stored.schedule.id == *id);
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).retain(|id, _| is_there(id));
+        self.ignored.lock().unwrap_or_else(PoisonError::into_inner).retain(|id, _| is_there(id));
+    }
+
     /// Remembers a fault; true if it is another one than before.
     fn is_new_fault(&self, schedule: &str, why: &str) -> bool {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,6 +95,20 @@ pub enum NotBegun {
     Failed(String),
 }
 
+/// Reads on a thread of its own, whose end nobody awaits after [`READ_TIME`].
+///
+/// # Errors
+/// Why it cannot be read, or that `who` does not answer.
+pub async fn in_time<T: Send + 'static>(
+    who: &str,
+    read: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    match tokio::time::timeout(READ_TIME, tokio::task::spawn_blocking(read)).await {
+        Ok(read) => read.unwrap_or_else(|error| Err(error.to_string())),
+        Err(_) => Err(format!("{who} does not answer")),
+    }
+}
+
 impl Scheduler {
     /// Returns one that has started nothing yet.
     pub fn new(host: &Host, store: &Arc<Store>, queue: &Arc<Queue>, has_model: bool) -> Arc<Self> {
@@ -111,6 +132,7 @@ impl Scheduler {
         let seconds = |seconds: i64| Duration::from_secs(seconds.max(0).unsigned_abs());
         // The database logs its fault.
         let Ok(all) = self.store.schedules.all() else { return seconds(CLOCK_CHECK) };
+        self.memory.keep(&all);
         let (units, timed): (Vec<_>, Vec<_>) = all
             .into_iter()
             .filter(|stored| stored.schedule.is_active())
@@ -185,11 +207,7 @@ impl Scheduler {
         }
         let (names, root) = (names.into_iter().collect::<Vec<_>>(), self.host.root.clone());
         let asked = names.clone();
-        let reading = tokio::task::spawn_blocking(move || unit_states(&root, &asked));
-        let read = match tokio::time::timeout(UNIT_TIME, reading).await {
-            Ok(read) => read.unwrap_or_else(|error| Err(error.to_string())),
-            Err(_) => Err("systemd does not answer".to_owned()),
-        };
+        let read = in_time("systemd", move || unit_states(&root, &asked)).await;
         let states = read.unwrap_or_else(|why| vec![Err(why); names.len()]);
         let states: HashMap<_, _> = names.into_iter().zip(states).collect();
         for stored in &watching {

@@ -6,7 +6,7 @@ use super::execute::Accepted;
 use super::failure::{Failure, bad_body, fault};
 use super::limits::Permit;
 use super::plans::{Planner, Wanted, Words, wanted};
-use super::scheduler::NotBegun;
+use super::scheduler::{NotBegun, in_time};
 use super::tasks::unreadable;
 use crate::client::pending_request::new_id;
 use crate::inspect::failures::{UnitState, unit_states};
@@ -185,8 +185,7 @@ async fn person(app: &App, owner: Owner) -> Result<String, Refusal> {
         return refused(StatusCode::FORBIDDEN, "unsupported", message);
     };
     let group = app.scheduler.host.users.clone();
-    let found = tokio::task::spawn_blocking(move || member(uid, &group)).await;
-    match found.unwrap_or_else(|error| Err(error.to_string())) {
+    match in_time("the user database", move || member(uid, &group)).await {
         Ok(Some(member)) => Ok(member.name),
         Ok(None) => wrong(&format!("the user database does not know uid {uid}")),
         Err(why) => Err(Box::new(unreadable(&why))),
@@ -232,8 +231,7 @@ async fn foreseen(
 
 async fn unit_state(app: &App, unit: &UnitName) -> Result<UnitState, Refusal> {
     let (root, names) = (app.scheduler.host.root.clone(), vec![unit.as_str().to_owned()]);
-    let looked = tokio::task::spawn_blocking(move || unit_states(&root, &names)).await;
-    let states = looked.unwrap_or_else(|error| Err(error.to_string()));
+    let states = in_time("systemd", move || unit_states(&root, &names)).await;
     let state = states.and_then(|states| states.into_iter().next().unwrap_or_else(|| Err(String::new())));
     state.map_err(|why| Box::new(unreadable(&why)))
 }

@@ -81,21 +81,12 @@ pub async fn list(
     ConnectInfo(Peer(owner)): Caller,
     Query(page): Query<Page>,
 ) -> Response {
-    let tasks = match app.store.list(owner, usize::MAX) {
-        Ok(tasks) => tasks,
-        Err(why) => return unreadable(&why),
-    };
-    let from = match &page.before {
-        None => 0,
-        Some(id) => match tasks.iter().position(|task| task.id == *id) {
-            Some(at) => at + 1,
-            None => {
-                return fault(StatusCode::NOT_FOUND, "not_found", "no task of yours has the id in before");
-            }
-        },
-    };
     let limit = page.limit.map_or(usize::MAX, NonZeroUsize::get);
-    Json(tasks.into_iter().skip(from).take(limit).collect::<Vec<_>>()).into_response()
+    match app.store.list(owner, page.before.as_deref(), limit) {
+        Ok(Some(tasks)) => Json(tasks).into_response(),
+        Ok(None) => fault(StatusCode::NOT_FOUND, "not_found", "no task of yours has the id in before"),
+        Err(why) => unreadable(&why),
+    }
 }
 
 /// One task.

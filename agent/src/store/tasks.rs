@@ -214,25 +214,28 @@ impl Store {
         }
     }
 
-    /// The tasks that somebody may see, the newest first, at most so many. One that cannot be read stands among them,
-    /// and says so.
+    /// The tasks that somebody may see, the newest first, at most `most` of those older than the task `before`; `None` if
+    /// there is no such task of theirs. One that cannot be read stands among them, and says so.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub fn list(&self, who: Owner, most: usize) -> Result<Vec<Task>, String> {
+    pub fn list(&self, who: Owner, before: Option<&str>, most: usize) -> Result<Option<Vec<Task>>, String> {
         let rows = self.database.read(|sql| {
             let mut list = sql.prepare("SELECT seq, owner, id FROM tasks ORDER BY seq DESC")?;
             let rows = list.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
             rows.collect::<rusqlite::Result<Vec<(i64, String, String)>>>()
         })?;
-        let own = rows.into_iter().filter(|(_, owner, _)| {
+        let mut own = rows.into_iter().filter(|(_, owner, _)| {
             serde_json::from_str(owner).is_ok_and(|owner: Owner| who.has(Right::See, owner))
         });
+        if before.is_some_and(|before| !own.any(|(_, _, id)| id == before)) {
+            return Ok(None);
+        }
         let task = |(row, _, id): (i64, String, String)| match self.entry(row) {
             Ok(entry) => entry.map(|entry| entry.task()),
             Err(why) => Some(Task::unreadable(id, why)),
         };
-        Ok(own.take(most).filter_map(task).collect())
+        Ok(Some(own.filter_map(task).take(most).collect()))
     }
 
     /// How many tasks have each status, with 0 for those that none has.

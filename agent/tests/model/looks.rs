@@ -336,6 +336,20 @@ async fn logs_are_searched_through_rotated_and_compressed_files() {
 }
 
 #[tokio::test]
+async fn the_searched_end_of_a_long_log_begins_with_a_line() {
+    let place = Place::new();
+    // The end that is searched begins within the credential, whose rest has not its shape.
+    let end = format!("hunter2hunter2 error\n{}", "fine\n".repeat((4 << 20) / 5)).into_bytes();
+    let long = [b"password=".repeat(10).as_slice(), &end[..(4 << 20)]].concat();
+    put(&place, "var/log/app.log", long);
+    let asked = ["error", "fine"].map(|text| ("search_logs", json!({ "text": text })));
+    let results = told(&place, &asked, Vec::new()).await;
+    let [secret, plain] = results.as_slice() else { panic!("{results:?}") };
+    assert_eq!((&secret["matches"], &secret["skipped"]["long_files_in_part"]), (&json!([]), &json!(1)));
+    assert_eq!(plain["matches"][0]["text"], "fine", "{plain}");
+}
+
+#[tokio::test]
 async fn a_compressed_log_that_unpacks_to_very_much_ends_the_search_by_its_limits() {
     let place = Place::new();
     let mut lines = [[b'x'; 1023].as_slice(), b"\n"].concat().repeat(80 << 10);
