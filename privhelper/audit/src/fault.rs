@@ -41,10 +41,8 @@ impl std::error::Error for Fault {}
 impl From<Fault> for Denied {
     /// Messages of the kernel may name objects that the client must not know, so it gets a code alone.
     fn from(fault: Fault) -> Self {
-        let code = match fault {
-            Fault::Audit(_) => Code::AuditUnavailable,
-            Fault::Io { .. } | Fault::Corrupt(_) => Code::Interrupted,
-        };
+        let code = if matches!(fault, Fault::Audit(_)) { Code::AuditUnavailable } else { Code::Interrupted };
+        drop(io::Write::write_fmt(&mut io::stderr(), format_args!("postern-audit: {fault}\n")));
         Self::new(code, "the recorder could not do this; an operator finds the reason in its journal")
     }
 }

@@ -197,8 +197,10 @@ impl EventSender {
         }
         let mut payload = vec![code.code()];
         payload.extend_from_slice(text.as_bytes());
-        self.outbox.send(self.stream, frame::END, &payload, false);
+        // First: who reads the end may ask for the next stream at once.
         self.streams.leave(self.stream);
+        self.streams.running.fetch_sub(1, Ordering::Relaxed);
+        self.outbox.send(self.stream, frame::END, &payload, false);
         true
     }
 
@@ -224,6 +226,5 @@ impl Drop for EventSender {
     fn drop(&mut self) {
         // No path leaves a client without an end.
         self.end(Grpc::Unavailable, "the request ended without an answer; ask for its result");
-        self.streams.running.fetch_sub(1, Ordering::Relaxed);
     }
 }

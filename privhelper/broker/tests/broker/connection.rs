@@ -4,12 +4,15 @@ use crate::common::{
     CLIENT_UID, STRANGER_UID, World, change, describe, eventually, meta, rule, site, start, unit, write,
 };
 use crate::fakes::{done, send};
+use postern_broker::events::{EventSender, Grpc, Outbox, Streams};
 use postern_proto::frame::{CANCEL, Head, REQUEST, encode, encode_request};
 use postern_proto::link::Kind;
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Mode, event};
 use prost::Message;
 use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -22,6 +25,23 @@ fn answers_unimplemented_for_an_unknown_verb_and_records_it() {
     }
     assert_eq!(world.recorder.events(), ["refused"; 6]);
     assert_eq!(channel.ask("Helper/PolicyDescribe", &describe()).code, 0, "the connection goes on");
+}
+
+#[test]
+fn a_stream_counts_until_its_request_has_ended_and_not_until_the_thread_has() {
+    let (streams, (ours, _theirs)) = (Arc::new(Streams::default()), UnixStream::pair().unwrap());
+    let outbox = Arc::new(Outbox::new(ours));
+    let [ended, left] = [1, 2].map(|stream| {
+        assert!(streams.open(stream));
+        EventSender::new(Arc::clone(&outbox), stream, Arc::clone(&streams))
+    });
+    assert!(ended.end(Grpc::Ok, "") && !ended.end(Grpc::Ok, ""));
+    assert_eq!(streams.running(), 1);
+    assert!(streams.open(1), "the client has read the end");
+    streams.leave(2);
+    assert_eq!(streams.running(), 1, "a request that was left still runs");
+    drop((ended, left));
+    assert_eq!(streams.running(), 0);
 }
 
 #[test]
