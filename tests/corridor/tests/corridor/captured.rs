@@ -598,3 +598,25 @@ fn invents_no_person_for_a_rule_with_people() {
     assert!(!done(ANN, "") && !done(ANN, &"0".repeat(32)) && !done(BOB, &token));
     assert!(done(ANN, &token), "it can use a session while it is open: SECURITY.md says so");
 }
+
+#[test]
+fn counts_no_approval_of_who_asked_where_the_rule_excludes_it() {
+    let world = World::new(|at| {
+        let asks = root::Rule { decision: root::Decision::Ask.into(), approvers: 1, ..changing(at) };
+        vec![root::Rule { approvers_exclude_asker: true, ..asks }]
+    });
+    let (_ann, token) = world.session(ANN);
+    let path = world.text("site/a");
+    let send = |excludes_asker: bool, session: &str, people: &[u32]| {
+        let id = new_id();
+        let claim = root::Claim { decision: "ask".to_owned(), ..claim(&world, &id, "file.write", &path) };
+        let claim = root::Claim { claimed_uid: ANN, session: session.to_owned(), excludes_asker, ..claim };
+        approved(&world, claim, &order(&world, &id, &path, b"x"), b"x", people)
+    };
+    // Claimed as if the rule did not say so: the recorder takes her approval, and root does not count it.
+    assert_eq!(send(false, &token, &[ANN]).code(), "not_approved");
+    // Claimed without the session: root knows nobody who asked, and such a rule wants to know.
+    assert_eq!(send(false, "", &[ANN]).code(), "limit_exceeded");
+    assert!(!world.path("site/a").exists());
+    assert!(send(false, &token, &[BOB]).is_done());
+}
