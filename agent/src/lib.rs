@@ -9,7 +9,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | [`protocol`] | records: events, requests, tools, tasks, results, plans |
-//! | [`config`] · [`redaction`] | agent.toml and the host's paths · secrets, kept out of text and log |
+//! | [`config`] · [`redaction`] · [`audit`] | agent.toml and the host's paths · secrets, kept out of text and log · the log of what the agent did itself |
 //! | [`client`] · `render` | the ways to the helper and to the agent · text for people |
 //! | [`shell_parser`] · [`shims`] · [`shell_policy`] · [`sandbox`] | commands of the agent's own: read, translated to requests, judged, run |
 //! | [`inspect`] · [`knowledge`] · [`plan`] · [`offline_planner`] | read-only tools and doctor · full-text search of documents · plans that can be carried out · steps from plain words, without a model |
@@ -18,6 +18,7 @@
 //! | [`mcp`] · [`cli`] | the MCP server · the command line |
 
 pub mod agent_loop;
+pub mod audit;
 pub mod cli;
 pub mod client;
 pub mod config;

@@ -11,9 +11,10 @@ use super::memory;
 use super::quotation::{QUOTED, is_quoted};
 use super::results;
 use super::tool_result::{CallOutcome, ToolResult};
+use crate::audit::ModelCall;
 use crate::config::tables::Limits;
 use crate::llm::conversation::{CallResult, Prompt, Reply, StopReason, Turn, Usage};
-use crate::llm::endpoints::failure::Failure;
+use crate::llm::endpoints::failure::{Failure, Kind};
 use crate::llm::endpoints::{Chunk, Endpoint};
 use crate::llm::estimate::Estimate;
 use crate::llm::repairs;
@@ -26,6 +27,8 @@ use crate::redaction::redact;
 use crate::telemetry::spans;
 use serde_json::json;
 use std::sync::LazyLock;
+use std::time::Duration;
+use tokio::time::Instant;
 use tracing::Instrument;
 
 /// The most checks that a model may name as proof.
@@ -63,6 +66,9 @@ pub trait ToolExecutor {
 
     /// Gets the size of a request that is about to be sent.
     fn asks(&mut self, _estimate: Estimate) {}
+
+    /// Gets each call of the model, also one that failed.
+    fn called(&mut self, _call: &ModelCall<'_>) {}
 
     /// Gets the tokens that were used so far.
     fn used(&mut self, _total: Usage) {}
@@ -313,10 +319,13 @@ impl<'t> Dialogue<'t> {
         executor.asks(Estimate::of(&prompt));
         let listener = executor.stream_listener();
         let cancelled = executor.cancelled();
+        let began = Instant::now();
         let asked = tokio::select! {
-            asked = self.endpoint.ask(&prompt, self.budget.deadline(), &listener) => asked,
-            () = cancelled => return Err(Unanswered::Ended(End::Cancelled)),
+            asked = self.endpoint.ask(&prompt, self.budget.deadline(), &listener) => Some(asked),
+            () = cancelled => None,
         };
+        executor.called(&called(self.endpoint.name(), asked.as_ref(), began.elapsed()));
+        let Some(asked) = asked else { return Err(Unanswered::Ended(End::Cancelled)) };
         let reply = asked.map_err(|failure| {
             if failure.is_too_long() {
                 Unanswered::TooLong(failure)
@@ -601,4 +610,24 @@ fn lost() -> ToolResult {
     let error =
         "the agent was stopped during this call: what came of it is not known; look before you repeat it";
     ToolResult { content: json!({ "status": "error", "error": error }), outcome: CallOutcome::Failed }
+}
+
+/// A call as the audit log has it: its cost and how it ended; `None` if the person ended the task meanwhile.
+fn called<'m>(model: &'m str, asked: Option<&Result<Reply, Failure>>, latency: Duration) -> ModelCall<'m> {
+    let (outcome, usage) = match asked {
+        Some(Ok(reply)) => ("ok", reply.usage),
+        Some(Err(failure)) => (word(failure.kind), Usage::default()),
+        None => ("cancelled", Usage::default()),
+    };
+    ModelCall { model, outcome, tokens: [usage.input, usage.cached_input, usage.output], latency }
+}
+
+fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Connection => "connection",
+        Kind::Timeout => "timeout",
+        Kind::Status(_) => "status",
+        Kind::Loading => "loading",
+        Kind::Form => "form",
+    }
 }

@@ -5,6 +5,7 @@ use super::listing::word;
 use super::session::Session;
 use super::view::{EndSignal, Note, View, used};
 use crate::agent_loop::budget::Budget;
+use crate::audit::AuditLog;
 use crate::client::agent::{AgentClient, HttpReply};
 use crate::client::helper::Helper;
 use crate::client::pending_request::{AttemptError, new_id, reason};
@@ -165,6 +166,9 @@ impl Session<'_> {
                 undo_grants: UndoGrants::default(),
                 budget: Budget::new(&config.limits),
                 earlier: &|id: &str| Ok(Earlier { id: only_whole(id)?, followers: Vec::new() }),
+                // A process of this person's own cannot keep a log that the person could not change.
+                audit: &AuditLog::default(),
+                begun: Vec::new(),
                 on: &mut on,
             };
             Box::pin(runner.work(&mut task, None)).await;

@@ -2,9 +2,11 @@
 
 use super::runner::Runner;
 use crate::agent_loop::tool_result::{CallOutcome, ToolResult};
+use crate::audit::Record;
 use crate::protocol::question::{Choice, Kind, Question, UserAnswer};
 use crate::protocol::task::{Task, TaskStatus};
 use serde_json::json;
+use tokio::time::Instant;
 
 impl Runner<'_> {
     /// Asks and waits, while other tasks go on. Nobody there, or a task that was cancelled meanwhile, is a no.
@@ -23,8 +25,8 @@ impl Runner<'_> {
         let number = self.questions;
         let [what, details] = [what, details].map(|text| self.secrets.text(&text).0);
         let question = Question { number, kind, what, details, choices: choices.to_vec() };
-        let data = json!(question);
-        task.question = Some(question);
+        let (data, began) = (json!(question), Instant::now());
+        task.question = Some(question.clone());
         task.status = TaskStatus::Waiting;
         self.slot.give();
         (self.on)("question", data, task);
@@ -35,6 +37,8 @@ impl Runner<'_> {
         };
         task.question = None;
         task.status = TaskStatus::Running;
+        let words = if let UserAnswer::Text(words) = &answer { Some(words.as_str()) } else { None };
+        self.audit.append(&Record::question(task, &question, word(&answer), words, began.elapsed()));
         (self.on)("answered", json!({ "number": number, "answer": word(&answer) }), task);
         self.slot.take().await;
         answer

@@ -2,6 +2,7 @@
 
 use super::output::{OUTPUT_LIMIT, cut};
 use super::runner::Runner;
+use crate::audit::Record as AuditRecord;
 use crate::protocol::confinement::Profile;
 use crate::protocol::event::AgentError;
 use crate::protocol::mode::Mode;
@@ -86,14 +87,20 @@ impl Runner<'_> {
             shim: None,
         };
         let time = job.time;
-        match self.call(task, number, job, is_shimmed).await {
+        let result = match self.call(task, number, job, is_shimmed).await {
             Ok(record) => {
                 let result = of_record(number, tool, &admitted.program, line.acceptable, record, time);
                 self.cleaned(self.with_hidden(result, &admitted.program))
             }
             Err(fault) if fault.code == "cancelled" => ended(StepStatus::Cancelled, &fault),
             Err(fault) => ended(StepStatus::Error, &fault),
-        }
+        };
+        let argv = match &admitted.program {
+            Program::Argv(words) => words.iter().map(String::as_str).collect(),
+            Program::Shell(text) => vec!["sh", "-c", text],
+        };
+        self.audit.append(&AuditRecord::command(task, &result, &argv, profile));
+        result
     }
 
     /// Says what the sandbox hid from a command.

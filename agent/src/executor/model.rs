@@ -8,6 +8,7 @@ use crate::agent_loop::answer;
 use crate::agent_loop::dialogue::{Dialogue, End, ToolExecutor};
 use crate::agent_loop::history::{History, HistoryEntry};
 use crate::agent_loop::tool_result::{CallOutcome, ToolResult};
+use crate::audit::{ModelCall, Record};
 use crate::client::patching::sha256;
 use crate::client::pending_request::{PendingRequest, new_id};
 use crate::client::undo::UndoGrants;
@@ -219,6 +220,10 @@ impl ToolExecutor for Steps<'_, '_> {
 
     fn asks(&mut self, estimate: Estimate) {
         (self.runner.on)("asks", json!({ "estimated_tokens": estimate }), self.task);
+    }
+
+    fn called(&mut self, call: &ModelCall<'_>) {
+        self.runner.audit.append(&Record::model(self.task, call));
     }
 
     fn used(&mut self, total: Usage) {

@@ -6,6 +6,7 @@ use super::runner::Runner;
 use super::usage::add_usage;
 use crate::agent_loop::dialogue::{Dialogue, End, ToolExecutor};
 use crate::agent_loop::tool_result::{CallOutcome, ToolResult};
+use crate::audit::{ModelCall, Record};
 use crate::config::tables::Limits;
 use crate::llm::endpoints::{Chunk, Endpoint};
 use crate::llm::estimate::Estimate;
@@ -246,6 +247,10 @@ impl ToolExecutor for Planning<'_, '_> {
 
     fn malformed(&mut self, reply: &str) {
         self.task.results.misformat(excerpt(reply));
+    }
+
+    fn called(&mut self, call: &ModelCall<'_>) {
+        self.runner.audit.append(&Record::model(self.task, call));
     }
 
     fn asks(&mut self, estimate: Estimate) {

@@ -4,6 +4,7 @@ use super::ahead::EarlyResult;
 use super::approved::ApprovedReads;
 use super::command_runner::Commands;
 use crate::agent_loop::budget::Budget;
+use crate::audit::{AuditLog, Record};
 use crate::client::pending_request::Outcome;
 use crate::client::transport::Transport;
 use crate::client::undo::{Earlier, UndoGrants, has_inverse};
@@ -27,6 +28,7 @@ use crate::store::Slot;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// Failures that a skipped earlier step can cause.
 const MAY_FOLLOW: &[&str] = &[
@@ -90,6 +92,10 @@ pub struct Runner<'a> {
     pub budget: Budget,
     /// Finds an earlier request by its id, the beginning of it or `last`.
     pub earlier: &'a (dyn Fn(&str) -> Result<Earlier, AgentError> + Send + Sync),
+    /// The log of what the agent does itself.
+    pub audit: &'a AuditLog,
+    /// When the steps that run began; programs in a command have its number.
+    pub begun: Vec<(usize, Instant)>,
     /// Gets each event: its name, its JSON, and the task as it stands.
     pub on: &'a mut (dyn FnMut(&'static str, Value, &Task) + Send),
 }
@@ -104,7 +110,13 @@ impl Runner<'_> {
         if self.confirmation.as_ref().is_some_and(Confirmation::is_needed) {
             data["by"] = json!("model");
         }
+        if status == "running" {
+            self.begun.push((number, Instant::now()));
+        }
         if let (Some(result), true) = (task.results.last(), status != "running") {
+            let began = self.begun.iter().rposition(|(step, _)| *step == number);
+            let took = began.map(|at| self.begun.remove(at).1.elapsed()).unwrap_or_default();
+            self.audit.append(&Record::step(task, result, took));
             data["result"] = serde_json::to_value(result).unwrap_or_default();
             let code = result.error.as_deref().and_then(|error| error.split(':').next());
             let (exit_code, task) = (result.exit_code.map(i64::from), &task.id);

@@ -4,6 +4,7 @@ use super::health::Health;
 use super::limits::Limit;
 use super::metrics::Metrics;
 use super::scheduler::Scheduler;
+use crate::audit::AuditLog;
 use crate::client::notices::Notices;
 use crate::client::transport::Transport;
 use crate::config::tables::Limits;
@@ -29,6 +30,8 @@ pub struct App {
     pub knowledge: KnowledgeBase,
     pub health: Health,
     pub metrics: Arc<Metrics>,
+    /// The log of what the agent does itself.
+    pub audit: Arc<AuditLog>,
     pub requests: Arc<Limit>,
     /// Makes the steps of tasks; without one the offline planner does.
     pub model: Option<Arc<Model>>,

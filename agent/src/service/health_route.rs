@@ -33,7 +33,7 @@ pub async fn health(State(app): State<Arc<App>>) -> (StatusCode, Json<Parts>) {
         tokio::time::timeout(PROBE_LIMIT, app.knowledge.probe()).await.unwrap_or_else(late)
     };
     let (helper, llm, rag) = tokio::join!(probe(&app.transport), llm, rag);
-    let agent = app.store.fault().unwrap_or_else(|| app.health.agent.clone());
+    let agent = app.store.fault().or_else(|| app.audit.fault()).unwrap_or_else(|| app.health.agent.clone());
     let repaired = app.model.as_ref().map(|model| model.endpoint.repairs.counts()).unwrap_or_default();
     let state = Parts { agent, llm, rag, helper, repaired };
     *last = Some((Instant::now(), state.clone()));

@@ -24,6 +24,7 @@ mod tcp;
 mod webhook;
 mod worker;
 
+use crate::audit::{self, AuditLog, Record};
 use crate::client::helper::Helper;
 use crate::client::hook::Hook;
 use crate::client::transport::Transport;
@@ -110,6 +111,8 @@ pub async fn serve_on(
     // Health tells of a database that cannot be read; what was queued stays so in it.
     store.take_up().unwrap_or_default().into_iter().for_each(|entry| queue.push_back(entry));
     let knowledge = KnowledgeBase::open(host, &config.knowledge, Arc::clone(&secrets), Limits::default());
+    let audit = Arc::new(AuditLog::open(&host.state.join("audit"), audit::Limits::default()));
+    audit.append(&Record::start());
     let worker = Worker {
         knowledge: knowledge.clone(),
         queue: Arc::clone(&queue),
@@ -122,6 +125,7 @@ pub async fn serve_on(
         secrets: Arc::clone(&secrets),
         consents: Arc::default(),
         metrics: Arc::clone(&metrics),
+        audit: Arc::clone(&audit),
         notices: notices.clone(),
         host: host.clone(),
     };
@@ -140,6 +144,7 @@ pub async fn serve_on(
         queue,
         scheduler,
         knowledge,
+        audit: Arc::clone(&audit),
         health: Health::new(wrong.or(rules).or(closed).or(unsent), llm),
         metrics,
         requests,
@@ -176,6 +181,7 @@ pub async fn serve_on(
     };
     worker.abort();
     scheduling.abort();
+    audit.append(&Record::stop());
     ended
 }
 

@@ -8,6 +8,7 @@ use super::limits::Permit;
 use super::plans::{Planner, Wanted, Words, wanted};
 use super::scheduler::{NotBegun, in_time};
 use super::tasks::unreadable;
+use crate::audit::Record;
 use crate::client::pending_request::new_id;
 use crate::inspect::failures::{UnitState, unit_states};
 use crate::inspect::membership::member;
@@ -163,6 +164,7 @@ async fn taken_in(app: &App, owner: Owner, body: NewSchedule) -> Result<Response
             Err(why) => return Err(Box::new(unreadable(&why))),
         }
         tracing::info!(event = "schedule_added", schedule = schedule.id, owner = ?owner, "a schedule was added");
+        app.audit.append(&Record::schedule(owner, "added", &schedule));
     }
     let answer = NewlyScheduled { schedule, next_unix_s: next, warnings };
     Ok((status, Json(answer)).into_response())
@@ -277,7 +279,7 @@ pub async fn pause(
     };
     let mut schedule = stored.schedule.clone();
     schedule.pause("");
-    replaced(&app, &stored, schedule)
+    replaced(&app, owner, "paused", &stored, schedule)
 }
 
 #[utoipa::path(post, path = "/schedules/{id}/resume", params(("id" = String, Path, description = "or the beginning of it")),
@@ -303,14 +305,23 @@ pub async fn resume(
         schedule.begun_unix_s.clear();
         schedule.seen_failure_us = seen;
         schedule.plan(now, next.first().copied());
-        Ok::<_, Refusal>(replaced(&app, &stored, schedule))
+        Ok::<_, Refusal>(replaced(&app, owner, "resumed", &stored, schedule))
     };
     resumed.await.unwrap_or_else(|answer| *answer)
 }
 
-fn replaced(app: &App, stored: &StoredSchedule, schedule: Schedule) -> Response {
+fn replaced(
+    app: &App,
+    owner: Owner,
+    change: &'static str,
+    stored: &StoredSchedule,
+    schedule: Schedule,
+) -> Response {
     match app.store.schedules.replace(stored, &schedule) {
-        Ok(true) => Json(schedule).into_response(),
+        Ok(true) => {
+            app.audit.append(&Record::schedule(owner, change, &schedule));
+            Json(schedule).into_response()
+        }
         Ok(false) => changed(),
         Err(why) => unreadable(&why),
     }
@@ -335,6 +346,7 @@ pub async fn remove(
     match app.store.schedules.remove(&schedule.id) {
         Ok(()) => {
             tracing::info!(event = "schedule_removed", schedule = schedule.id, owner = ?owner, "a schedule was removed");
+            app.audit.append(&Record::schedule(owner, "removed", &schedule));
             Json(schedule).into_response()
         }
         Err(why) => unreadable(&why),
@@ -355,7 +367,10 @@ pub async fn run(
     };
     let scheduler = &app.scheduler;
     match scheduler.begin(&stored, stored.schedule.clone(), None) {
-        Ok(entry) => (StatusCode::ACCEPTED, Json(Accepted::new(entry.id()))).into_response(),
+        Ok(entry) => {
+            app.audit.append(&Record::schedule(owner, "run", &stored.schedule));
+            (StatusCode::ACCEPTED, Json(Accepted::new(entry.id()))).into_response()
+        }
         Err(NotBegun::Running(task)) => {
             let why = format!("the run before it, task {task}, has not ended");
             fault(StatusCode::CONFLICT, "precondition_failed", &why)

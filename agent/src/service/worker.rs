@@ -3,6 +3,7 @@
 use super::app::Model;
 use super::metrics::{Begun, Metrics};
 use crate::agent_loop::budget::Budget;
+use crate::audit::{AuditLog, Record};
 use crate::client::notices::Notices;
 use crate::client::operators;
 use crate::client::transport::Transport;
@@ -29,6 +30,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::Instant;
 use tracing::Instrument;
 
 /// Longest time to look up a schedule's person.
@@ -49,6 +51,8 @@ pub struct Worker {
     pub consents: Arc<Consents>,
     /// The counts of tasks, steps and tokens.
     pub metrics: Arc<Metrics>,
+    /// The log of what the agent does itself.
+    pub audit: Arc<AuditLog>,
     /// Where messages of the webhook go.
     pub notices: Notices,
     /// The host: the site's words for every model are there, and the operators' terminals.
@@ -82,6 +86,7 @@ impl Worker {
                     let entry = entries.remove(&id);
                     if let (Some(entry), true) = (entry, ended.is_err_and(|error| error.is_panic())) {
                         panicked(&entry);
+                        worker.audit.append(&Record::task_ended(&entry.task(), Duration::ZERO));
                         tell(&worker.notices, &entry);
                     }
                 }
@@ -138,6 +143,8 @@ impl Worker {
         }
         entry.close();
         tracing::warn!(event = "schedule_refused", schedule, task = entry.id(), "{why}");
+        self.audit.append(&Record::task_begun(&entry.task(), &entry.order));
+        self.audit.append(&Record::task_ended(&entry.task(), Duration::ZERO));
         if let NoRun::Lost(why) = refusal
             && let Err(fault) = self.store.schedules.pause(schedule, why)
         {
@@ -176,6 +183,8 @@ impl Worker {
             }
         };
         tracing::info!(event = "task_begins", task = task.id, owner = ?owner, steps = entry.order.steps.len(), "task begins");
+        let began = Instant::now();
+        self.audit.append(&Record::task_begun(&task, &entry.order));
         let memory = left.memory.clone();
         let mut keeper = self.store.keeper(entry);
         let mut on = |name: &'static str, data: serde_json::Value, task: &Task| keeper.on(name, data, task);
@@ -217,6 +226,8 @@ impl Worker {
             undo_grants: UndoGrants::default(),
             budget: Budget::new(&self.limits),
             earlier: &earlier,
+            audit: &self.audit,
+            begun: Vec::new(),
             on: &mut on,
         };
         // A scheduled plan that fails is not repaired: nobody would see what a model makes of it before it is done.
@@ -233,6 +244,7 @@ impl Worker {
             spans::fail(&span);
         }
         tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
+        self.audit.append(&Record::task_ended(&task, began.elapsed()));
         // Before its person learns of the end, and without the time that its log takes.
         drop(span);
         keeper.end(&mut task, memory);

@@ -8,7 +8,7 @@ use std::path::Path;
 /// The rooms of the agent from the top: a room uses those before it, and none after it.
 const ROOMS: &[&[&str]] = &[
     &["protocol"],
-    &["config", "redaction", "telemetry"],
+    &["config", "redaction", "telemetry", "audit"],
     &["client", "render"],
     &["shell_parser", "shims", "shell_policy", "sandbox"],
     &["inspect", "knowledge", "plan", "offline_planner"],

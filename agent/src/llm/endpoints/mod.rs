@@ -93,6 +93,12 @@ impl Endpoint {
         }))
     }
 
+    /// The model's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.model.name
+    }
+
     /// Where it answers.
     #[must_use]
     pub fn url(&self) -> &str {

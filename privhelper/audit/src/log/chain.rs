@@ -2,13 +2,13 @@
 
 use super::file::{self, LogFile, TAIL};
 use super::keys::KeyStore;
-use super::location::{End, Location};
+use super::location::Location;
 use super::record::{Event, Record};
 use crate::fault::Fault;
 use crate::sys::files;
 use postern_policy::types::Digest;
-use postern_record::Json;
-use postern_record::rfc3339;
+use postern_record::chain::{End, Torn, hashed, last, number};
+use postern_record::{Json, rfc3339};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -39,7 +39,7 @@ pub struct Appended {
 #[derive(Default)]
 pub struct Opened {
     /// Bytes at its end that are no record: size and digest.
-    pub torn: Option<(u64, Digest)>,
+    pub torn: Torn,
     /// It is a new file, and this one has the records before.
     pub rotated: Option<String>,
     /// The boot that wrote its last record.
@@ -56,12 +56,12 @@ impl Chain {
     pub fn open(location: &Location) -> Result<(Self, Opened), Fault> {
         let mut log = LogFile::open(&location.log)?;
         let mut opened = Opened::default();
-        let (mut end, torn) = last(log.tail(TAIL)?)?;
+        let (mut end, torn) = last_of(log.tail(TAIL)?)?;
         (opened.torn, log.is_cut) = (torn, log.is_cut || torn.is_some());
         if end.seq == 0 && torn.is_none() {
             let newest = rotated(&location.log)?.into_iter().rfind(|old| old.is_plain);
             if let Some(newest) = newest {
-                end = last(file::tail_of(&newest.path)?)?.0;
+                end = last_of(file::tail_of(&newest.path)?)?.0;
                 opened.rotated = Some(newest.name);
             }
         }
@@ -85,10 +85,7 @@ impl Chain {
         if let Some((epoch, since)) = self.keys.epoch().filter(|_| event.names_epoch()) {
             head = head.number("epoch", epoch).number("since", since);
         }
-        let members = record.members();
-        let comma = if members.members().is_empty() { "" } else { "," };
-        let hashed = format!("{{{}{comma}{},\"prev\":\"{}\"", head.members(), members.members(), self.prev);
-        let hash = Digest::of(&[hashed.as_bytes()]);
+        let (hashed, hash) = hashed(&head, &record.members(), self.prev);
         let seal = self.keys.seal(hash).map_or_else(String::new, |seal| format!(",\"seal\":\"{seal}\""));
         let mut line = format!("{hashed},\"hash\":\"{hash}\"{seal}}}\n");
         self.log.append(&line, record.payer(event))?;
@@ -171,50 +168,10 @@ pub fn rotated(directory: &Path) -> Result<Vec<Rotated>, Fault> {
     Ok(all)
 }
 
-/// Returns the last record in these bytes and what follows it: also a `torn` record that was itself cut short, with
-/// the line that it was to name.
-fn last(tail: file::Bytes) -> Result<(End, Option<(u64, Digest)>), Fault> {
-    let file::Bytes { bytes, is_all } = tail;
-    let mut end = bytes.iter().rposition(|byte| *byte == b'\n');
-    let torn = |from: usize| {
-        let torn = bytes.get(from..).unwrap_or_default();
-        (!torn.is_empty()).then(|| (u64::try_from(torn.len()).unwrap_or(u64::MAX), Digest::of(&[torn])))
-    };
-    while let Some(at) = end {
-        let before = bytes.get(..at).unwrap_or_default().iter().rposition(|byte| *byte == b'\n');
-        let line = bytes.get(before.map_or(0, |lf| lf.saturating_add(1))..at).unwrap_or_default();
-        if let Some(record) = std::str::from_utf8(line).ok().and_then(record) {
-            return Ok((record, torn(at.saturating_add(1))));
-        }
-        end = before;
+/// Returns the last record in these bytes and what follows it.
+fn last_of(tail: file::Bytes) -> Result<(End, Torn), Fault> {
+    match last(&tail.bytes) {
+        (None, _) if !tail.is_all => Err(Fault::Corrupt("the end of the audit log")),
+        (end, torn) => Ok((end.unwrap_or_default(), torn)),
     }
-    if is_all { Ok((End::default(), torn(0))) } else { Err(Fault::Corrupt("the end of the audit log")) }
-}
-
-/// Reads a line as the record that it says it is.
-fn record(line: &str) -> Option<End> {
-    let rest = line.strip_suffix("\"}")?;
-    let (rest, seal) = match rest.rsplit_once("\",\"seal\":\"") {
-        Some((rest, seal)) => (rest, Some(Digest::from_hex(seal)?)),
-        None => (rest, None),
-    };
-    let (hashed, hash) = rest.rsplit_once(",\"hash\":\"")?;
-    let (_, prev) = hashed.strip_suffix('"')?.rsplit_once(",\"prev\":\"")?;
-    // The recorder's own members come first, before any text of a client.
-    let member = |name: &str| Some(line.split_once(name)?.1.split_once('"')?.0);
-    let hash = Digest::from_hex(hash)?;
-    Some(End {
-        seq: number(line)?,
-        prev: Digest::from_hex(prev)?,
-        hash,
-        seal,
-        boot_id: member(",\"boot_id\":\"")?.to_owned(),
-        is_signature: member(",\"event\":\"")? == Event::Sealed.as_str(),
-        is_changed: Digest::of(&[hashed.as_bytes()]) != hash,
-    })
-}
-
-/// Returns the number of the record in a line.
-fn number(line: &str) -> Option<u64> {
-    line.strip_prefix("{\"v\":1,\"seq\":")?.split_once(',')?.0.parse().ok()
 }

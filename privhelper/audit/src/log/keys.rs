@@ -1,11 +1,13 @@
 //! The seal's keys on this host, and their comparison with the log.
 
-use super::location::{End, Location};
+use super::location::Location;
+use super::record::Event;
 use crate::fault::Fault;
 use crate::sys::files::Slot;
 use postern_peers::files;
 use postern_policy::types::Digest;
 use postern_record::Json;
+use postern_record::chain::End;
 use postern_seal::{Epoch, RunningKeys, Tip};
 use std::path::Path;
 
@@ -153,7 +155,7 @@ fn matched(mut running: RunningKeys, end: &End) -> (RunningKeys, Option<String>)
     // Killed between the append and the keys.
     let is_next = end.seq == running.seq.saturating_add(1) && end.prev == running.hash;
     if is_next && end.seal == Some(running.key.seal(end.hash)) {
-        evolve(&mut running, end.seq, end.hash, end.is_signature);
+        evolve(&mut running, end.seq, end.hash, end.event == Event::Sealed.as_str());
         return (running, None);
     }
     let (seq, last) = (running.seq, end.seq);

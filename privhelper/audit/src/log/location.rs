@@ -1,6 +1,5 @@
 //! Where the log and its keys are, and where the log ends.
 
-use postern_policy::types::Digest;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -33,23 +32,4 @@ impl Location {
     pub fn boot_us(&self) -> u64 {
         u64::try_from((self.since_boot)().as_micros()).unwrap_or(u64::MAX)
     }
-}
-
-/// The last record of a log.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct End {
-    /// Its number; 0 = there is none.
-    pub seq: u64,
-    /// Hash of the one before.
-    pub prev: Digest,
-    /// Its hash.
-    pub hash: Digest,
-    /// Its seal.
-    pub seal: Option<Digest>,
-    /// The boot that wrote it.
-    pub boot_id: String,
-    /// Whether it is a `sealed` record.
-    pub is_signature: bool,
-    /// Whether its hash is not that of its bytes.
-    pub is_changed: bool,
 }
