@@ -131,8 +131,13 @@ impl Record {
     }
 
     /// A command of the agent's own has run in the sandbox: the digest of its argv or text, no word of it or its output.
+    /// `consent`: what let it run, `rule`, a person's `yes`, or an earlier `always`.
     #[must_use]
-    pub fn command(task: &Task, result: &StepResult, argv: &[&str], profile: Profile) -> Self {
+    pub fn command(
+        task: &Task,
+        result: &StepResult,
+        (argv, profile, consent): (&[&str], Profile, &'static str),
+    ) -> Self {
         let held = Json::new().text("profile", json(&profile).trim_matches('"'));
         let held = result.sandbox.iter().fold(held, |held, sandbox| {
             let lacks = sandbox.controls.iter().filter(|control| !control.lacks.is_empty());
@@ -146,7 +151,7 @@ impl Record {
         let outcome = result.exit_code.iter().fold(outcome, |outcome, code| outcome.number("exit", *code));
         let mut members = of_task(task).number("step", count(result.step));
         members = members.object("args", &args);
-        members = members.object("sandbox", &held);
+        members = members.text("consent", consent).object("sandbox", &held);
         members = members.texts("hidden", result.hidden.iter().map(String::as_str));
         let took = Duration::from_millis(result.duration_ms.unwrap_or_default());
         Self { event: "command", members: took_of(members.object("outcome", &outcome), took) }

@@ -48,6 +48,8 @@ struct Admitted {
     text: String,
     program: Program,
     decision: Decision,
+    /// What lets it run: `rule`, a person's `yes`, or an earlier `always`.
+    consent: &'static str,
 }
 
 impl Runner<'_> {
@@ -99,7 +101,7 @@ impl Runner<'_> {
             Program::Argv(words) => words.iter().map(String::as_str).collect(),
             Program::Shell(text) => vec!["sh", "-c", text],
         };
-        self.audit.append(&AuditRecord::command(task, &result, &argv, profile));
+        self.audit.append(&AuditRecord::command(task, &result, (&argv, profile, admitted.consent)));
         result
     }
 
@@ -135,7 +137,7 @@ impl Runner<'_> {
                 let why = "no commands are run here: profile in [tools] of agent.toml is \"none\"";
                 return Err(refused("unsupported", why.to_owned()));
             }
-            let admitted = Admitted { text: text.clone(), program, decision };
+            let admitted = Admitted { text: text.clone(), program, decision, consent: "rule" };
             match level {
                 Level::Block => {
                     let why = format!("not run at all, whoever says yes: {}", admitted.decision.reason());
@@ -143,15 +145,15 @@ impl Runner<'_> {
                 }
                 Level::Safe => return Ok(admitted),
                 Level::Confirm if self.commands.allowed.has(&self.session(task), &admitted.program) => {
-                    return Ok(admitted);
+                    return Ok(Admitted { consent: "always", ..admitted });
                 }
                 Level::Confirm => {}
             }
             match self.confirm(task, &admitted).await {
-                UserAnswer::Yes => return Ok(admitted),
+                UserAnswer::Yes => return Ok(Admitted { consent: "yes", ..admitted }),
                 UserAnswer::Always => {
                     self.commands.allowed.add(&self.session(task), &admitted.program);
-                    return Ok(admitted);
+                    return Ok(Admitted { consent: "yes", ..admitted });
                 }
                 UserAnswer::Text(other) => text = other,
                 UserAnswer::No => {

@@ -13,14 +13,14 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// An agent whose commands find the shims in a directory of the test's own.
-struct World {
-    place: Place,
+pub struct World {
+    pub place: Place,
     _server: ToolServer,
     shims: PathBuf,
 }
 
 impl World {
-    fn new(more: &str) -> Self {
+    pub fn new(more: &str) -> Self {
         let mut place = Place::new();
         let program = Path::new(env!("CARGO_BIN_EXE_postern"));
         let shims = place.path("shims");
@@ -43,7 +43,7 @@ impl World {
         self.place.run(&["shell", "run", cmd, "--json"]).await
     }
 
-    fn helper(&self, plays: Vec<Play>) -> FakeHelper {
+    pub fn helper(&self, plays: Vec<Play>) -> FakeHelper {
         let helper = self.place.helper(plays);
         self.place.serve();
         helper
@@ -406,7 +406,7 @@ async fn a_dry_run_of_a_script_previews_its_requests() {
 }
 
 /// One call to the service.
-async fn call(place: &Place, method: &str, path: &str, body: &Value) -> Value {
+pub async fn call(place: &Place, method: &str, path: &str, body: &Value) -> Value {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::UnixStream::connect(&place.host.agent_socket).await.unwrap();
     let body = body.to_string();
@@ -421,14 +421,14 @@ async fn call(place: &Place, method: &str, path: &str, body: &Value) -> Value {
 }
 
 /// A command of a session whose person is there; its task's id.
-async fn ordered(place: &Place, cmd: &str) -> String {
+pub async fn ordered(place: &Place, cmd: &str) -> String {
     let steps = json!([{ "tool": "shell", "args": { "cmd": cmd } }]);
     let body = json!({ "task": cmd, "session": "s", "steps": steps, "wait": false, "interactive": true });
     call(place, "POST", "/execute", &body).await["id"].as_str().unwrap().to_owned()
 }
 
 /// The task once it asks something or has ended.
-async fn settled(place: &Place, id: &str) -> Value {
+pub async fn settled(place: &Place, id: &str) -> Value {
     for _ in 0..6000 {
         let task = call(place, "GET", &format!("/tasks/{id}"), &Value::Null).await;
         if task["question"].is_object()
@@ -442,7 +442,7 @@ async fn settled(place: &Place, id: &str) -> Value {
 }
 
 /// Answers the question that stands, and waits for what comes then.
-async fn answered(place: &Place, task: &Value, answer: Value) -> Value {
+pub async fn answered(place: &Place, task: &Value, answer: Value) -> Value {
     let id = task["id"].as_str().unwrap();
     let mut body = answer;
     body["question"] = task["question"]["number"].clone();

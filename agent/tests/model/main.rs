@@ -1,6 +1,7 @@
 //! Tasks with a model: replies, tool calls, endpoints, the sandbox.
 
 mod arbitrary;
+mod audit;
 mod bounds;
 mod command;
 mod commands;
