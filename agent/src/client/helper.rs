@@ -142,7 +142,7 @@ impl Helper {
         }
     }
 
-    async fn connect(&self) -> Result<Channel, AttemptError> {
+    pub(super) async fn connect(&self) -> Result<Channel, AttemptError> {
         let mut kept = self.channel.lock().await;
         if let Some(channel) = &*kept {
             return Ok(channel.clone());
@@ -166,7 +166,7 @@ impl Helper {
     }
 
     /// A status that the helper sent is an answer; one that stands for a broken connection is not.
-    async fn failed(&self, status: &Status) -> Result<Event, AttemptError> {
+    pub(super) async fn failed(&self, status: &Status) -> Result<Event, AttemptError> {
         let is_local = status.source().is_some() || status.message().starts_with("Service was not ready");
         if is_local || status.code() == Code::Unavailable {
             *self.channel.lock().await = None;

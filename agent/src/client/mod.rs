@@ -5,6 +5,7 @@ pub(crate) mod counts;
 pub(crate) mod helper;
 #[expect(clippy::disallowed_methods, reason = "the program is root's, from its configuration")]
 pub(crate) mod hook;
+mod note;
 pub mod notices;
 pub(crate) mod operators;
 pub(crate) mod patching;

@@ -1,5 +1,6 @@
 //! `postern serve`: the HTTP service on agent.sock, and the worker that runs the tasks.
 
+mod anchor;
 mod app;
 #[expect(clippy::disallowed_methods, reason = "the program is systemd's own, by its constant path")]
 pub mod calendar;
@@ -37,6 +38,7 @@ use crate::llm::endpoints::Endpoint;
 use crate::protocol::owner::Owner;
 use crate::redaction::Secrets;
 use crate::store::{Queue, Store};
+use anchor::Anchor;
 use app::{App, Model, Peer};
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use failure::as_json;
@@ -135,6 +137,8 @@ pub async fn serve_on(
     }
     let scheduler = Scheduler::new(host, &store, &queue, model.is_some());
     let mut worker = tokio::spawn(worker.work());
+    let anchoring = tokio::spawn(Anchor::new(&audit, &transport).work());
+    let mut last_anchor = Anchor::new(&audit, &transport);
     let mut scheduling = tokio::spawn(Arc::clone(&scheduler).work());
     let [requests, connections, bodies] =
         [REQUESTS, CONNECTIONS, BODIES].map(|(all, each)| Limit::new(all, each));
@@ -181,7 +185,9 @@ pub async fn serve_on(
     };
     worker.abort();
     scheduling.abort();
+    anchoring.abort();
     audit.append(&Record::stop());
+    last_anchor.anchor().await;
     ended
 }
 

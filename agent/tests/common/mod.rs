@@ -97,13 +97,16 @@ impl Undo {
     }
 }
 
+/// The rpc by which an agent anchors its log, whenever it likes: no part of a script.
+const NOTE: &str = "AgentNote";
+
 type Script = Arc<Mutex<VecDeque<Play>>>;
 type Record = Arc<Mutex<Vec<Seen>>>;
 
 /// The fake helper.
 pub struct FakeHelper {
     pub script: Script,
-    pub seen: Record,
+    seen: Record,
     pub undo: Arc<Mutex<Undo>>,
     listening: tokio::task::JoinHandle<()>,
 }
@@ -126,7 +129,14 @@ impl FakeHelper {
     }
 
     pub fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+        let seen = self.seen.lock().unwrap();
+        seen.iter().filter(|seen| seen.rpc != NOTE).cloned().collect()
+    }
+
+    /// The ends of the agent's audit log that it was to note.
+    pub fn notes(&self) -> Vec<v1::AgentNoteRequest> {
+        let seen = self.seen.lock().unwrap();
+        seen.iter().filter(|seen| seen.rpc == NOTE).map(Seen::decode).collect()
     }
 
     pub fn add(&self, play: Play) {
@@ -188,6 +198,9 @@ impl tonic::server::ServerStreamingService<Vec<u8>> for Handler {
         let seen = Seen { rpc: self.rpc.clone(), body };
         let play = self.undo.answer(&seen).map(Play::Events).or_else(|| {
             self.record.lock().unwrap().push(seen.clone());
+            if seen.rpc == NOTE {
+                return Some(Play::Events(vec![ended(v1::Status::Done, "")]));
+            }
             let mut script = self.script.lock().unwrap();
             match script.front() {
                 Some(Play::Decide(policy)) => Some(Play::Events(policy(&seen))),

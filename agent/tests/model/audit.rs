@@ -417,3 +417,37 @@ async fn a_plans_run_and_a_schedules_are_recorded() {
     let unknown: Vec<&str> = events(&records).into_iter().filter(|event| !known.contains(event)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
 }
+
+#[tokio::test]
+async fn the_end_of_the_log_is_anchored_at_the_start_at_a_tasks_end_and_at_the_stop() {
+    let place = Place::new();
+    let helper = place.helper(vec![Play::Decide(std::sync::Arc::new(|_| vec![ended(Status::Done, "")]))]);
+    let listener = tokio::net::UnixListener::bind(&place.host.agent_socket).unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let host = place.host.clone();
+    let stopping = async move { drop(stopped.await) };
+    let served =
+        tokio::spawn(async move { postern_agent::service::serve_on(listener, &host, stopping).await });
+    until("an anchor of the start", || helper.notes().len() == 1).await;
+    let (began, restart) = (std::time::Instant::now(), json!({ "task": "restart nginx" }));
+    for _ in 0..2 {
+        call(&place, "POST", "/execute", &restart).await;
+    }
+    until("an anchor of both ends", || helper.notes().len() == 2).await;
+    assert!(began.elapsed() < std::time::Duration::from_secs(30), "long before the minute");
+    drop(stop);
+    served.await.unwrap().unwrap();
+    let records = of(&place);
+    let anchored: Vec<&Value> = helper
+        .notes()
+        .iter()
+        .map(|note| {
+            let record = &records[usize::try_from(note.seq).unwrap() - 1];
+            assert_eq!(record["hash"], hex(&note.tip), "{record}");
+            let meta = note.meta.as_ref().unwrap();
+            assert_eq!((meta.task.as_str(), meta.reason.as_str(), meta.claimed_uid), ("", "", 0));
+            &record["event"]
+        })
+        .collect();
+    assert_eq!(anchored, ["start", "task_ended", "stop"]);
+}

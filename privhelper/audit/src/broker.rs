@@ -25,8 +25,8 @@ const FRAME_TIME: Duration = Duration::from_secs(10);
 /// Memory of an order besides its bytes.
 const OVERHEAD: usize = 64 * 1024;
 /// The events that a note may have.
-const NOTES: [Event; 5] =
-    [Event::Served, Event::Previewed, Event::Refused, Event::Malformed, Event::Suppressed];
+const NOTES: [Event; 6] =
+    [Event::Served, Event::Previewed, Event::Refused, Event::Malformed, Event::Suppressed, Event::Note];
 /// Families of effects.
 const FAMILIES: [&str; 4] = ["files", "units", "packages", "commands"];
 

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::meta::Meta;
 use crate::order::Order;
 use crate::plan::Plan;
-use postern_policy::request::{FileChange, NamedPackage, NewState, PackagesRequest};
+use postern_policy::request::{FileChange, NamedPackage, NewState, PackagesRequest, Statement};
 use postern_policy::types::{Digest, Expect, PackageName, PackageVersion, RequestId};
 use postern_policy::{Code, Facts, Grant, Policy, Request, RequiredGrant, VerbId};
 use postern_proto::root::v1::{Claim, Content};
@@ -190,7 +190,12 @@ fn args(order: &Order) -> Json {
             let names = command.arguments.iter().map(|(name, _)| name);
             Json::new().text("name", command.name.as_str()).texts("parameters", names)
         }
-        Request::Result(of) | Request::Undo(of) | Request::Keep(of) => Json::new().text("of", of.as_str()),
+        Request::Result(of) | Request::Undo(of) | Request::Own(Statement::Keep(of)) => {
+            Json::new().text("of", of.as_str())
+        }
+        Request::Own(Statement::Note(seq, tip)) => {
+            Json::new().number("seq", *seq).text("tip", &tip.to_string())
+        }
         Request::Reboot(minutes) => match minutes {
             Some(minutes) => Json::new().number("delay_s", minutes.saturating_mul(60)),
             None => Json::new().flag("cancel", true),

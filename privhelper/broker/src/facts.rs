@@ -153,7 +153,7 @@ pub fn unit(call: &mut Call, _: &Client, order: &Order, _: &Grant) -> Result<Gat
         | Request::Describe
         | Request::Result(_)
         | Request::Undo(_)
-        | Request::Keep(_) => return Err(invalid("facts of a unit for another verb")),
+        | Request::Own(_) => return Err(invalid("facts of a unit for another verb")),
     };
     let question = ProbeUnit { unit: unit.to_string(), action: action.to_owned(), now };
     let wire = probe::ask(&call.state.host.probe_socket, Kind::ProbeUnit, &question)?;

@@ -11,6 +11,7 @@ use crate::recorder::{Known, replayed};
 use crate::relay::follow;
 use crate::send::{send_execute, send_inspect};
 use crate::sys::log;
+use postern_policy::request::Statement;
 use postern_policy::{Code, Denied, Grant, Request};
 use postern_proto::v1 as wire;
 use std::os::unix::net::UnixStream;
@@ -47,10 +48,20 @@ pub fn result(call: &mut Call, _: &Client, order: &Order, _: &Grant) -> Result<O
 /// # Errors
 /// None here.
 pub fn keep(call: &mut Call, _: &Client, order: &Order, _: &Grant) -> Result<Outcome, Error> {
-    let Request::Keep(of) = &order.request else { return Err(Error::Malformed) };
+    let Request::Own(Statement::Keep(of)) = &order.request else { return Err(Error::Malformed) };
     of.as_str().clone_into(&mut call.claim.undo_of);
     let status = wire::Status::Done.into();
     Ok(Outcome::Noted("served", Box::new(wire::Completed { status, ..wire::Completed::default() })))
+}
+
+/// `agent.note`: the end of a record that the client keeps of itself becomes a record.
+///
+/// # Errors
+/// `rate_limited`.
+pub fn note(call: &mut Call, _: &Client, _: &Order, _: &Grant) -> Result<Outcome, Error> {
+    call.state.admit_note(call.peer.uid)?;
+    let status = wire::Status::Done.into();
+    Ok(Outcome::Noted("note", Box::new(wire::Completed { status, ..wire::Completed::default() })))
 }
 
 /// A read: served by root or the probe, which decide it again.

@@ -19,6 +19,8 @@ const CONNECTIONS: (usize, usize) = (8, 32);
 /// Bytes of request bodies in memory: most of one uid, and of all.
 const BODIES: (usize, usize) = (16 * 1024 * 1024, 64 * 1024 * 1024);
 
+/// Notes of one uid within a minute and an hour: one every five seconds.
+const NOTES: [u32; 2] = [12, 720];
 /// Most connections that were turned away and wait to be recorded.
 const TURNED_AWAY_MAX: usize = 32;
 
@@ -40,6 +42,7 @@ pub struct State {
     /// The visible plans of requests that wait for approval, by approval id, for clients that attach.
     pub waiting: Mutex<HashMap<String, wire::Plan>>,
     rates: Mutex<Rates>,
+    notes: Mutex<Rates>,
     turned_away: Mutex<Vec<Peer>>,
     accepted: Accepted,
     /// Known to the broker alone: the recorder keeps keyed digests of requests.
@@ -69,6 +72,7 @@ impl State {
             bodies: Limit::new(BODIES.0, BODIES.1),
             waiting: Mutex::default(),
             rates: Mutex::default(),
+            notes: Mutex::default(),
             turned_away: Mutex::default(),
             accepted: Accepted::new(&host.accepted, &host.passwd, &host.group),
             host,
@@ -113,6 +117,15 @@ impl State {
         let or = |set: u32, default: u32| if set == 0 { default } else { set };
         let most = [or(audit.records_per_minute, 60), or(audit.records_per_hour, 2000)];
         locked(&self.rates).admit(uid, class, most, ((self.host.since_boot)(), self.host.unix()))
+    }
+
+    /// Counts a note of this uid.
+    ///
+    /// # Errors
+    /// `rate_limited`.
+    pub fn admit_note(&self, uid: u32) -> Result<(), Denied> {
+        let times = ((self.host.since_boot)(), self.host.unix());
+        locked(&self.notes).admit(uid, Class::Effect, NOTES, times)
     }
 
     /// Records an event without an order. One over the log's own budget is counted with those over the broker's.

@@ -58,6 +58,7 @@ pub const fn row(id: VerbId) -> Verb {
         VerbId::RequestResult => ("", facts::none, perform::result),
         VerbId::RequestUndo => ("", facts::none, perform::execute),
         VerbId::RequestKeep => ("", facts::none, perform::keep),
+        VerbId::AgentNote => ("", facts::none, perform::note),
     };
     Verb { id, family, facts, perform }
 }

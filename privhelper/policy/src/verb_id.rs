@@ -62,6 +62,7 @@ verbs! {
     RequestResult = "request.result",
     RequestUndo = "request.undo",
     RequestKeep = "request.keep",
+    AgentNote = "agent.note",
 }
 
 impl VerbId {
@@ -81,6 +82,7 @@ impl VerbId {
                 | Self::PolicyDescribe
                 | Self::RequestResult
                 | Self::RequestKeep
+                | Self::AgentNote
         )
     }
 
@@ -101,6 +103,6 @@ impl VerbId {
 
     /// Whether every listed client may call it for what is its own, without a rule.
     pub const fn is_open(self) -> bool {
-        matches!(self, Self::PolicyDescribe | Self::RequestResult | Self::RequestKeep)
+        matches!(self, Self::PolicyDescribe | Self::RequestResult | Self::RequestKeep | Self::AgentNote)
     }
 }

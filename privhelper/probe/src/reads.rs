@@ -62,7 +62,7 @@ impl State {
             | Request::Describe
             | Request::Result(_)
             | Request::Undo(_)
-            | Request::Keep(_) => return Err(reads_alone()),
+            | Request::Own(_) => return Err(reads_alone()),
         };
         for part in read.journal.as_bytes().chunks(OUTPUT_MAX) {
             let output = Output { stream: Stream::Content.into(), data: part.to_vec(), truncated: false };

@@ -30,7 +30,9 @@ impl Risk {
 /// Scores as administrators' tools use them: to look 5 to 15, to change what comes back 40 to 70, what may not 75 up.
 fn element(verb: VerbId, object: &Object) -> (u32, &'static str) {
     match verb {
-        VerbId::PolicyDescribe | VerbId::RequestResult | VerbId::RequestKeep => (0, "policy.read"),
+        VerbId::PolicyDescribe | VerbId::RequestResult | VerbId::RequestKeep | VerbId::AgentNote => {
+            (0, "policy.read")
+        }
         VerbId::PackageShow => (5, "package.read"),
         VerbId::UnitStatus => (5, "service.read"),
         VerbId::FileRead | VerbId::FileList => (15, "filesystem.read"),

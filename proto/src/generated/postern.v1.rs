@@ -391,6 +391,18 @@ pub struct RequestKeepRequest {
     #[prost(string, tag = "2")]
     pub of: ::prost::alloc::string::String,
 }
+/// Notes in the audit log where a record ends that the client keeps of itself. Changes nothing; at most 12 a minute.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AgentNoteRequest {
+    #[prost(message, optional, tag = "1")]
+    pub meta: ::core::option::Option<Meta>,
+    /// Number of its last entry.
+    #[prost(uint64, tag = "2")]
+    pub seq: u64,
+    /// Hash of that entry: 32 bytes.
+    #[prost(bytes = "vec", tag = "3")]
+    pub tip: ::prost::alloc::vec::Vec<u8>,
+}
 /// One message of every answer. Exactly one last event: completed or refused.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Event {
@@ -1993,6 +2005,30 @@ pub mod helper_client {
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("postern.v1.Helper", "RequestKeep"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        pub async fn agent_note(
+            &mut self,
+            request: impl tonic::IntoRequest<super::AgentNoteRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::Event>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/postern.v1.Helper/AgentNote",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("postern.v1.Helper", "AgentNote"));
             self.inner.server_streaming(req, path, codec).await
         }
     }

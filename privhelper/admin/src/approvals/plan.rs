@@ -1,6 +1,6 @@
 //! Renders the effects of an order, line by line, from its request and its facts.
 
-use postern_policy::request::{FileChange, FilesRequest, NewState};
+use postern_policy::request::{FileChange, FilesRequest, NewState, Statement};
 use postern_policy::types::Digest;
 use postern_policy::{Request, VerbId};
 use postern_proto::root::v1::{Facts, FileFacts, Order, PackageFacts, UnitFacts, UnitState};
@@ -51,7 +51,10 @@ pub(super) fn of(order: &Order, request: &Request) -> Vec<u8> {
             format!("run the command {}\n{parameters}{secrets}", command.name).into_bytes()
         }
         Request::Describe => b"describe the policy\n".to_vec(),
-        Request::Keep(of) => format!("keep the change of {of}\n").into_bytes(),
+        Request::Own(Statement::Keep(of)) => format!("keep the change of {of}\n").into_bytes(),
+        Request::Own(Statement::Note(seq, _)) => {
+            format!("note that a record of the client's ends with entry {seq}\n").into_bytes()
+        }
         Request::Result(of) => format!("tell the outcome of {of}\n").into_bytes(),
         Request::Undo(of) => format!("undo {of}\n").into_bytes(),
     }

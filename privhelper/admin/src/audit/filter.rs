@@ -59,7 +59,7 @@ pub struct FilterArgs {
 }
 
 /// The events of records (`privhelper/audit/AUDIT.md`).
-pub const EVENTS: [&str; 20] = [
+pub const EVENTS: [&str; 21] = [
     "start",
     "stop",
     "policy_applied",
@@ -78,6 +78,7 @@ pub const EVENTS: [&str; 20] = [
     "torn",
     "rotated",
     "suppressed",
+    "note",
     "sealed",
     "tampered",
 ];

@@ -55,9 +55,11 @@ impl Kind {
             | VerbId::FileSetMode
             | VerbId::FileSetOwner => Some(Self::Files),
             VerbId::CommandRun => Some(Self::Commands),
-            VerbId::PolicyDescribe | VerbId::RequestResult | VerbId::RequestUndo | VerbId::RequestKeep => {
-                None
-            }
+            VerbId::PolicyDescribe
+            | VerbId::RequestResult
+            | VerbId::RequestUndo
+            | VerbId::RequestKeep
+            | VerbId::AgentNote => None,
         }
     }
 

@@ -53,6 +53,7 @@ events! {
     Torn = "torn", 4, true;
     Rotated = "rotated", 6, true;
     Suppressed = "suppressed", 4, false;
+    Note = "note", 6, false;
     Sealed = "sealed", 6, true;
     Tampered = "tampered", 2, true;
 }
@@ -125,6 +126,7 @@ impl Record {
                 | Event::Previewed
                 | Event::Refused
                 | Event::Malformed
+                | Event::Note
         );
         if is_asked { self.origin } else { Payer::Recorder }
     }

@@ -8,7 +8,7 @@ mod units;
 
 pub use commands::CommandRequest;
 pub use files::{FileChange, FileReadRequest, FilesRequest, NewState};
-pub use own::undo_grants;
+pub use own::{Statement, undo_grants};
 pub use packages::{NamedPackage, PackagesRequest};
 pub use units::{UnitRequest, UnitStatusRequest};
 
@@ -47,8 +47,8 @@ pub enum Request {
     Result(RequestId),
     /// `request.undo` of this id.
     Undo(RequestId),
-    /// `request.keep` of this id.
-    Keep(RequestId),
+    /// A statement of a client about what is its own. Only broker and recorder know these.
+    Own(Statement),
 }
 
 /// The meta, also of an invalid request, so that its refusal names it; and the request.
@@ -115,7 +115,12 @@ impl Request {
             VerbId::PolicyDescribe => read!(PolicyDescribeRequest, |it| Ok(Self::Describe)),
             VerbId::RequestResult => read!(RequestResultRequest, |it| own::of(&it.of).map(Self::Result)),
             VerbId::RequestUndo => read!(RequestUndoRequest, |it| own::of(&it.of).map(Self::Undo)),
-            VerbId::RequestKeep => read!(RequestKeepRequest, |it| own::of(&it.of).map(Self::Keep)),
+            VerbId::RequestKeep => {
+                read!(RequestKeepRequest, |it| own::of(&it.of).map(Statement::Keep).map(Self::Own))
+            }
+            VerbId::AgentNote => {
+                read!(AgentNoteRequest, |it| Statement::note(&it).map(Self::Own))
+            }
         }
     }
 
@@ -147,7 +152,8 @@ impl Request {
             Self::Describe => VerbId::PolicyDescribe,
             Self::Result(_) => VerbId::RequestResult,
             Self::Undo(_) => VerbId::RequestUndo,
-            Self::Keep(_) => VerbId::RequestKeep,
+            Self::Own(Statement::Keep(_)) => VerbId::RequestKeep,
+            Self::Own(Statement::Note(..)) => VerbId::AgentNote,
         }
     }
 
@@ -171,7 +177,7 @@ impl Request {
                 let after_s = minutes.map(|minutes| minutes.saturating_mul(60));
                 vec![(self.verb(), Object::Reboot { after_s })]
             }
-            Self::DaemonReload | Self::Describe | Self::Result(_) | Self::Keep(_) => {
+            Self::DaemonReload | Self::Describe | Self::Result(_) | Self::Own(_) => {
                 vec![(self.verb(), Object::Nothing)]
             }
             Self::Undo(_) => Vec::new(),

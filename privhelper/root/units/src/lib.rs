@@ -87,7 +87,7 @@ impl State {
             | Request::Describe
             | Request::Result(_)
             | Request::Undo(_)
-            | Request::Keep(_) => Err(Denied::new(Code::Unsupported, "this program does not do this").into()),
+            | Request::Own(_) => Err(Denied::new(Code::Unsupported, "this program does not do this").into()),
         }
     }
 }
