@@ -97,17 +97,15 @@ impl Undo {
     }
 }
 
-/// The rpc by which an agent anchors its log, whenever it likes: no part of a script.
-const NOTE: &str = "AgentNote";
-
 type Script = Arc<Mutex<VecDeque<Play>>>;
 type Record = Arc<Mutex<Vec<Seen>>>;
 
 /// The fake helper.
 pub struct FakeHelper {
     pub script: Script,
-    seen: Record,
+    pub seen: Record,
     pub undo: Arc<Mutex<Undo>>,
+    notes: Record,
     listening: tokio::task::JoinHandle<()>,
 }
 
@@ -118,25 +116,25 @@ impl FakeHelper {
         let script: Script = Arc::new(Mutex::new(script.into()));
         let seen = Record::default();
         let undo = Arc::new(Mutex::new(Undo::default()));
+        let notes = Record::default();
         let (s, r, u) = (Arc::clone(&script), Arc::clone(&seen), Arc::clone(&undo));
+        let n = Arc::clone(&notes);
         let listening = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.expect("accept");
-                tokio::spawn(connection(stream, Arc::clone(&s), Arc::clone(&r), Arc::clone(&u)));
+                tokio::spawn(connection(stream, Arc::clone(&s), [&r, &n].map(Arc::clone), Arc::clone(&u)));
             }
         });
-        Self { script, seen, undo, listening }
+        Self { script, seen, undo, notes, listening }
     }
 
     pub fn seen(&self) -> Vec<Seen> {
-        let seen = self.seen.lock().unwrap();
-        seen.iter().filter(|seen| seen.rpc != NOTE).cloned().collect()
+        self.seen.lock().unwrap().clone()
     }
 
     /// The ends of the agent's audit log that it was to note.
     pub fn notes(&self) -> Vec<v1::AgentNoteRequest> {
-        let seen = self.seen.lock().unwrap();
-        seen.iter().filter(|seen| seen.rpc == NOTE).map(Seen::decode).collect()
+        self.notes.lock().unwrap().iter().map(Seen::decode).collect()
     }
 
     pub fn add(&self, play: Play) {
@@ -149,13 +147,18 @@ impl FakeHelper {
     }
 }
 
-async fn connection(stream: tokio::net::UnixStream, script: Script, record: Record, undo: Arc<Mutex<Undo>>) {
+async fn connection(
+    stream: tokio::net::UnixStream,
+    script: Script,
+    records: [Record; 2],
+    undo: Arc<Mutex<Undo>>,
+) {
     let broken = Arc::new(Notify::new());
     let kill = Arc::clone(&broken);
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
-        let (script, record, kill) = (Arc::clone(&script), Arc::clone(&record), Arc::clone(&kill));
+        let (script, records, kill) = (Arc::clone(&script), records.clone(), Arc::clone(&kill));
         let undo = *undo.lock().unwrap();
-        async move { Ok::<_, std::convert::Infallible>(answer(request, script, record, kill, undo).await) }
+        async move { Ok::<_, std::convert::Infallible>(answer(request, script, records, kill, undo).await) }
     });
     let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
         .serve_connection(TokioIo::new(stream), service);
@@ -168,12 +171,20 @@ async fn connection(stream: tokio::net::UnixStream, script: Script, record: Reco
 async fn answer(
     request: Request<Incoming>,
     script: Script,
-    record: Record,
+    records: [Record; 2],
     kill: Arc<Notify>,
     undo: Undo,
 ) -> Response<tonic::body::Body> {
     assert_eq!(request.uri().authority().map(http::uri::Authority::as_str), Some("localhost"));
     let rpc = request.uri().path().strip_prefix("/postern.v1.Helper/").expect("the service").to_owned();
+    // Of the notes of its log's end, which come whenever the agent likes, no script knows.
+    let [record, notes] = records;
+    let (script, record) = if rpc == "AgentNote" {
+        let done: Policy = Arc::new(|_| vec![ended(v1::Status::Done, "")]);
+        (Arc::new(Mutex::new(VecDeque::from([Play::Decide(done)]))), notes)
+    } else {
+        (script, record)
+    };
     let handler = Handler { rpc, script, record, kill, undo };
     tonic::server::Grpc::new(Raw).server_streaming(handler, request).await
 }
@@ -198,9 +209,6 @@ impl tonic::server::ServerStreamingService<Vec<u8>> for Handler {
         let seen = Seen { rpc: self.rpc.clone(), body };
         let play = self.undo.answer(&seen).map(Play::Events).or_else(|| {
             self.record.lock().unwrap().push(seen.clone());
-            if seen.rpc == NOTE {
-                return Some(Play::Events(vec![ended(v1::Status::Done, "")]));
-            }
             let mut script = self.script.lock().unwrap();
             match script.front() {
                 Some(Play::Decide(policy)) => Some(Play::Events(policy(&seen))),

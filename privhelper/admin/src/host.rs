@@ -32,6 +32,8 @@ pub struct Host {
     pub state: PathBuf,
     /// The audit log's directory.
     pub log: PathBuf,
+    /// The directory of the agent's own log.
+    pub agent_log: PathBuf,
     /// The keys that the recorder seals with, in memory alone.
     pub seal: PathBuf,
     /// This host's name, for records that leave it.
@@ -97,6 +99,7 @@ impl Host {
             journalctl: Some("/usr/bin/journalctl".into()),
             state: "/var/lib/postern-audit".into(),
             log: "/var/log/postern".into(),
+            agent_log: "/var/lib/postern/audit".into(),
             operator_socket: "/run/postern/operator.sock".into(),
             files_socket: "/run/postern/internal/files.sock".into(),
             greets_as: Some("postern-audit"),

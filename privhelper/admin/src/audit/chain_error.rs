@@ -147,7 +147,7 @@ impl Broken {
         let (kind, reason) = match self.what {
             LineError::NoRecord if follows => (other, "this line is not a record and was added".to_owned()),
             LineError::NoRecord if following == Following::Nothing => {
-                let why = "the log ends in bytes that are not a record; after a crash the recorder names it in a `torn` record when it starts";
+                let why = "the log ends in bytes that are not a record; after a crash its writer names it in a `torn` record when it starts";
                 (Kind::Truncation, why.to_owned())
             }
             LineError::NoRecord => (other, format!("this line is not a record, where record {seq} must be")),
@@ -168,7 +168,7 @@ impl Broken {
             }
             LineError::Torn => (Kind::Removal, "this `torn` record names no line before it".to_owned()),
             LineError::Cut => {
-                let why = "the log ends inside this line; after a crash the recorder names it in a `torn` record when it starts";
+                let why = "the log ends inside this line; after a crash its writer names it in a `torn` record when it starts";
                 (Kind::Truncation, why.to_owned())
             }
             LineError::TooLong => (other, "the line is longer than any record".to_owned()),

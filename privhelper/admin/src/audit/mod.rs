@@ -2,6 +2,7 @@
 //!
 //! The log is read as bytes, a line at a time: memory does not grow with it. `privhelper/audit/AUDIT.md` is the format.
 
+mod agent;
 pub(crate) mod chain;
 mod chain_error;
 mod export;

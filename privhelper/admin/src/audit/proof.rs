@@ -40,6 +40,8 @@ pub enum Source {
     Journal,
     /// The running recorder's key file.
     Recorder,
+    /// The recorder's log, of the agent's.
+    Anchor,
 }
 
 impl Source {
@@ -48,6 +50,7 @@ impl Source {
             Self::Argument => "the tip that was given",
             Self::Journal => "the journal",
             Self::Recorder => "the running recorder",
+            Self::Anchor => "the recorder's log",
         }
     }
 }
@@ -134,7 +137,7 @@ impl Proof {
         }
         if let [first, ..] = state.tampered[..] {
             let why = format!(
-                "record {first} says that the recorder found the log changed: see `audit show --event tampered`"
+                "record {first} says that its writer found the log changed; `audit show --event tampered` shows those of the recorder"
             );
             return Some((Kind::Modification, why));
         }

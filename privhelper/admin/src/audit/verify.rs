@@ -1,5 +1,6 @@
 //! `audit verify`: what of the log is proven, by what, and what is not.
 
+use super::agent::{self, AgentLog};
 use super::chain::{self, Extent, Verdict};
 use super::files::chosen;
 use super::proof::Proof;
@@ -82,7 +83,13 @@ pub fn run(host: &Host, args: &VerifyArgs, io: &mut Io<'_>) -> io::Result<Exit> 
             return Ok(Exit::Failed);
         }
     };
-    let found = Verified { verdict: &verdict, witness: witness.as_ref(), files: files.len() };
+    let agent = if is_installed { agent::verify(host, &files) } else { Ok(None) };
+    let agent = agent.unwrap_or_else(|why| {
+        notes.push(format!("the agent's log is not verified: {why}"));
+        None
+    });
+    let found =
+        Verified { verdict: &verdict, witness: witness.as_ref(), agent: agent.as_ref(), files: files.len() };
     let is_root = nix::unistd::geteuid().as_raw() == host.owner_uid;
     if let Some(seq) = verdict.last_seq.filter(|_| is_installed && is_root && found.is_right())
         && let Err(error) = LastVerification::new(seq, proof.epoch.is_some()).write(&host.own)
@@ -155,6 +162,7 @@ fn key(path: &Path) -> Result<Epoch, String> {
 struct Verified<'a> {
     verdict: &'a Verdict,
     witness: Option<&'a Witness>,
+    agent: Option<&'a AgentLog>,
     files: usize,
 }
 
@@ -162,7 +170,8 @@ impl Verified<'_> {
     /// Whether the log is whole and nobody contradicts it.
     fn is_right(&self) -> bool {
         let is_witnessed = self.witness.is_none_or(|witness| witness.wrong.is_empty());
-        self.verdict.bad.is_none() && self.verdict.differences.is_empty() && is_witnessed
+        let is_agents = self.agent.is_none_or(AgentLog::is_right);
+        self.verdict.bad.is_none() && self.verdict.differences.is_empty() && is_witnessed && is_agents
     }
 }
 
@@ -225,6 +234,9 @@ fn print(
     }
     if let Some(key) = &state.next_public {
         writeln!(io.out, "public key of the next signature: {key}")?;
+    }
+    for line in found.agent.map(AgentLog::lines).unwrap_or_default() {
+        writeln!(io.out, "{line}")?;
     }
     let notes = notes.iter().cloned().chain(remarks(verdict, proof));
     for note in notes {
@@ -295,6 +307,7 @@ fn as_json(found: &Verified<'_>, proof: &Proof, notes: &[String]) -> Value {
     let bad = verdict.bad.as_ref().map(|bad| {
         json!({ "file": bad.file.display().to_string(), "line": bad.line, "kind": bad.kind, "reason": bad.reason })
     });
+    let agent = found.agent.map(AgentLog::json);
     let is_proven = verdict.last_seq.is_some() && state.known_to == verdict.last_seq;
     let notes = notes.iter().cloned().chain(remarks(verdict, proof)).collect::<Vec<_>>();
     json!({
@@ -305,6 +318,6 @@ fn as_json(found: &Verified<'_>, proof: &Proof, notes: &[String]) -> Value {
         "signed_to": state.signed_to, "next_public": state.next_public,
         "tail": if is_proven { "proven" } else { "not_proven" }, "known_to": state.known_to,
         "open_ends": state.open_ends, "tampered": state.tampered, "kept": state.kept,
-        "differences": differences.collect::<Vec<_>>(), "journal": journal, "notes": notes, "bad": bad,
+        "differences": differences.collect::<Vec<_>>(), "journal": journal, "agent": agent, "notes": notes, "bad": bad,
     })
 }

@@ -90,6 +90,7 @@ impl TestHost {
             packs: at("packs"),
             state: at("state"),
             log: at("log"),
+            agent_log: at("agent"),
             operator_socket: at("operator.sock"),
             files_socket: at("files.sock"),
             greets_as: None,
