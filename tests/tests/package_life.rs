@@ -228,7 +228,8 @@ fn a_purge_leaves_the_audit_log_alone(release: Release) {
     let _ = host.shell("apt-get -q -y remove postern").ok();
     let _ = host.shell("test -e /etc/postern/policy.toml -a -e /var/lib/postern-policy/accepted.pb").ok();
     let _ = host.shell("apt-get -q -y purge postern").ok();
-    assert_eq!(host.shell(LEFT).ok(), "/var/log/postern\n");
+    assert_eq!(host.shell(LEFT).ok(), "/var/lib/postern\n/var/log/postern\n");
+    assert_eq!(host.shell("ls /var/lib/postern").ok(), "audit\n");
     assert_ne!(host.shell("wc -l < /var/log/postern/audit.jsonl").ok(), "0\n");
 
     // The kept log goes on when the package comes back.

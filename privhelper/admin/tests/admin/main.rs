@@ -1,6 +1,7 @@
 //! Behaviour of postern-admin: what it refuses, and what it promises.
 #![expect(clippy::disallowed_methods, reason = "tests make the files that they are about")]
 
+mod agent_log;
 mod apply;
 mod approvals_support;
 mod approve;

@@ -16,6 +16,7 @@ mod keep;
 mod kills;
 mod lies;
 mod life;
+mod note;
 mod packages;
 mod people;
 mod reboot;

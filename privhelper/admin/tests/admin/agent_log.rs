@@ -1,0 +1,189 @@
+//! `audit verify` of the agent's own log: its chain, and the anchors of it in the recorder's.
+
+use crate::log::{Log, lines, sha256};
+use crate::support::TestHost;
+use postern_admin::io::Exit;
+use serde_json::Value;
+use std::fs;
+
+/// The uid of `postern serve` in these tests.
+const AGENT: u32 = 990;
+
+/// The agent's log of a short task.
+fn agents() -> Log {
+    let mut log = Log::new();
+    let task = ",\"trace_id\":\"0af7651916cd43dd8448eb211c80319c\",\"task\":\"0199a0b0-0000-7000-8000-000000000001\"";
+    log.add("start", ",\"version\":\"0.1.0\"");
+    log.add("task_begun", &format!("{task},\"person\":{{\"uid\":1000}},\"args\":{{\"work\":\"words\"}}"));
+    log.add("command", &format!("{task},\"step\":1,\"outcome\":{{\"status\":\"ok\",\"exit\":0}}"));
+    log.add("task_ended", &format!("{task},\"outcome\":{{\"status\":\"completed\"}}"));
+    log
+}
+
+/// A record by which the recorder notes where a log of this uid ended then.
+fn note(recorder: &mut Log, uid: u32, of: &Log) {
+    let client = format!(",\"client\":{{\"name\":\"agent\",\"uid\":{uid},\"gid\":990,\"pid\":7}}");
+    let args = format!(",\"args\":{{\"seq\":{},\"tip\":\"{}\"}}", of.seq, of.prev);
+    recorder.add("note", &format!("{client},\"verb\":\"agent.note\"{args}"));
+}
+
+fn write(host: &TestHost, agent: &[u8], recorder: &Log) {
+    fs::create_dir_all(&host.host.agent_log).unwrap();
+    fs::write(host.host.agent_log.join("audit.jsonl"), agent).unwrap();
+    fs::write(host.host.log.join("audit.jsonl"), &recorder.bytes).unwrap();
+}
+
+fn verify(host: &TestHost) -> Value {
+    let ran = host.run(&["audit", "verify", "--json"]);
+    let found: Value = serde_json::from_str(&ran.out).unwrap();
+    let is_right = found["valid"] == true && found["agent"]["valid"] != false;
+    assert_eq!(ran.exit == Exit::Done, is_right, "{found}");
+    found
+}
+
+/// What is wrong with these bytes as the agent's log, of which the whole was anchored.
+fn wrong(agent: &[u8]) -> String {
+    let (host, mut recorder) = (TestHost::new(""), Log::new());
+    recorder.add("start", "");
+    note(&mut recorder, AGENT, &agents());
+    write(&host, agent, &recorder);
+    let found = verify(&host);
+    assert_eq!(
+        (&found["valid"], &found["agent"]["valid"]),
+        (&Value::Bool(true), &Value::Bool(false)),
+        "{found}"
+    );
+    let ran = host.run(&["audit", "verify"]);
+    assert!(ran.out.contains("\nagent's log: NOT VALID: "), "{}", ran.out);
+    found["agent"]["wrong"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_agents_log_is_valid_as_far_as_it_is_anchored() {
+    let (host, mut recorder, mut agent) = (TestHost::new(""), Log::new(), agents());
+    recorder.add("start", "");
+    write(&host, &agent.bytes, &recorder);
+    let said = |host: &TestHost| host.run(&["audit", "verify"]).out;
+    assert!(said(&host).contains("not anchored in the recorder's log: its user could have rewritten"));
+    note(&mut recorder, AGENT, &agent);
+    write(&host, &agent.bytes, &recorder);
+    let whole =
+        "agent's log: valid: 4 records (1 to 4) in 1 file, anchored in the recorder's log to its end\n";
+    assert!(said(&host).contains(whole), "{}", said(&host));
+    agent.add("stop", "").add("start", ",\"version\":\"0.1.0\"");
+    write(&host, &agent.bytes, &recorder);
+    let behind = "valid: 6 records (1 to 6) in 1 file, anchored in the recorder's log up to record 4; 2 records behind it not yet";
+    assert!(said(&host).contains(behind), "{}", said(&host));
+    let found = verify(&host);
+    assert_eq!((&found["agent"]["anchored_to"], &found["agent"]["last_seq"]), (&4.into(), &6.into()));
+}
+
+#[test]
+fn a_host_without_an_agents_log_is_valid() {
+    let (host, mut recorder) = (TestHost::new(""), Log::new());
+    recorder.add("start", "");
+    fs::write(host.host.log.join("audit.jsonl"), &recorder.bytes).unwrap();
+    assert_eq!(verify(&host)["agent"], Value::Null);
+}
+
+#[test]
+fn a_change_before_the_anchor_is_reported() {
+    let whole = agents().bytes;
+    for at in (0..whole.len()).step_by(11) {
+        let mut changed = whole.clone();
+        changed[at] ^= 1;
+        wrong(&changed);
+    }
+}
+
+#[test]
+fn a_log_that_was_cut_before_the_anchor_is_reported() {
+    let all = lines(&agents().bytes);
+    assert!(
+        wrong(&all[..3].concat())
+            .starts_with("truncation: the log ends with record 3, and the recorder's log knows record 4")
+    );
+    assert!(wrong(b"").starts_with("truncation: the log is empty"));
+    assert!(wrong(&[&all[..3].concat()[..], &all[3][..40]].concat()).starts_with("truncation: "));
+    assert!(wrong(&all[1..].concat()).starts_with("removal: "));
+}
+
+#[test]
+fn a_log_that_was_replaced_by_a_consistent_one_is_reported() {
+    let mut other = Log::new();
+    for _ in 0..9 {
+        other.add("start", ",\"version\":\"0.1.0\"");
+    }
+    assert_eq!(wrong(&other.bytes), "modification: record 4 is not the one that the recorder's log knows");
+    // Rewritten from the third record on.
+    let mut forked = Log::new();
+    forked.bytes = lines(&agents().bytes)[..2].concat();
+    (forked.seq, forked.prev) = (2, {
+        let second: Value = serde_json::from_slice(&lines(&agents().bytes)[1]).unwrap();
+        second["hash"].as_str().unwrap().to_owned()
+    });
+    forked.add("stop", "").add("start", "").add("stop", "");
+    assert_eq!(wrong(&forked.bytes), "modification: record 4 is not the one that the recorder's log knows");
+}
+
+#[test]
+fn an_anchor_of_a_rewritten_log_does_not_replace_the_one_before() {
+    let (host, mut recorder, mut other) = (TestHost::new(""), Log::new(), Log::new());
+    note(&mut recorder, AGENT, &agents());
+    for _ in 0..4 {
+        other.add("start", "");
+    }
+    note(&mut recorder, AGENT, &other);
+    write(&host, &other.bytes, &recorder);
+    assert_eq!(
+        verify(&host)["agent"]["wrong"],
+        "modification: record 4 is not the one that the recorder's log knows"
+    );
+}
+
+#[test]
+fn a_log_that_is_gone_is_reported() {
+    let (host, mut recorder) = (TestHost::new(""), Log::new());
+    note(&mut recorder, AGENT, &agents());
+    fs::write(host.host.log.join("audit.jsonl"), &recorder.bytes).unwrap();
+    let wrong = verify(&host)["agent"]["wrong"].as_str().unwrap().to_owned();
+    assert!(wrong.starts_with("truncation: the log is empty"), "{wrong}");
+}
+
+#[test]
+fn another_clients_notes_are_not_the_agents_anchors() {
+    let (host, mut recorder, agent) = (TestHost::new(""), Log::new(), agents());
+    let mut other = Log::new();
+    for _ in 0..9 {
+        other.add("start", "");
+    }
+    note(&mut recorder, AGENT + 1, &other);
+    note(&mut recorder, AGENT, &agent);
+    write(&host, &agent.bytes, &recorder);
+    assert_eq!(verify(&host)["agent"]["anchored_to"], 4);
+}
+
+#[test]
+fn old_records_are_removed_by_retention_and_not_before() {
+    let mut agent = agents();
+    let first = lines(&agent.bytes);
+    let mut noted = Log::new();
+    note(&mut noted, AGENT, &agent);
+    agent.add("rotated", ",\"file\":\"audit-000000000001.jsonl\",\"kept\":5").add("stop", "");
+    let left = lines(&agent.bytes)[first.len()..].concat();
+    let host = TestHost::new("");
+    fs::create_dir_all(&host.host.agent_log).unwrap();
+    fs::write(host.host.agent_log.join("audit-000000000005.jsonl"), &left).unwrap();
+    let text = String::from_utf8(noted.bytes).unwrap();
+    let noted_on = |day: &str| {
+        let text = text.replace("2026-11-21", day);
+        let (signed, _) = text.rsplit_once(",\"hash\"").unwrap();
+        let line = format!("{signed},\"hash\":\"{}\"}}\n", sha256(signed.as_bytes()));
+        fs::write(host.host.log.join("audit.jsonl"), line).unwrap();
+        verify(&host)["agent"].clone()
+    };
+    let today = postern_admin::text::time(postern_admin::text::now());
+    let found = noted_on(&today[..10]);
+    assert!(found["wrong"].as_str().unwrap().contains("the agent keeps them for 30 days"), "{found}");
+    assert_eq!(noted_on("2026-01-21")["valid"], true);
+}
