@@ -136,7 +136,7 @@ impl Record {
     pub fn command(
         task: &Task,
         result: &StepResult,
-        (argv, profile, consent): (&[&str], Profile, &'static str),
+        (words, profile, consent): (&[&str], Profile, &'static str),
     ) -> Self {
         let held = Json::new().text("profile", json(&profile).trim_matches('"'));
         let held = result.sandbox.iter().fold(held, |held, sandbox| {
@@ -144,13 +144,13 @@ impl Record {
             held.flag("enforced", sandbox.enforced).texts("lacks", lacks.map(|control| control.name.as_str()))
         });
         // As /proc/PID/cmdline has it.
-        let argv_bytes = argv.iter().flat_map(|word| word.bytes().chain([0])).collect::<Vec<_>>();
-        let args = Json::new().number("words", count(argv.len()));
-        let args = args.text("argv_sha256", &Digest::of(&[&argv_bytes]).to_string());
+        let argv = words.iter().flat_map(|word| word.bytes().chain([0])).collect::<Vec<_>>();
+        let digest = Json::new().number("words", count(words.len()));
+        let digest = digest.text("argv_sha256", &Digest::of(&[&argv]).to_string());
         let outcome = Json::new().text("status", json(&result.status).trim_matches('"'));
         let outcome = result.exit_code.iter().fold(outcome, |outcome, code| outcome.number("exit", *code));
         let mut members = of_task(task).number("step", count(result.step));
-        members = members.object("args", &args);
+        members = members.object("args", &digest);
         members = members.text("consent", consent).object("sandbox", &held);
         members = members.texts("hidden", result.hidden.iter().map(String::as_str));
         let took = Duration::from_millis(result.duration_ms.unwrap_or_default());

@@ -115,8 +115,8 @@ impl Runner<'_> {
         }
         if let (Some(result), true) = (task.results.last(), status != "running") {
             let began = self.begun.iter().rposition(|(step, _)| *step == number);
-            let took = began.map(|at| self.begun.remove(at).1.elapsed()).unwrap_or_default();
-            self.audit.append(&Record::step(task, result, took));
+            let length = began.map(|at| self.begun.remove(at).1.elapsed()).unwrap_or_default();
+            self.audit.append(&Record::step(task, result, length));
             data["result"] = serde_json::to_value(result).unwrap_or_default();
             let code = result.error.as_deref().and_then(|error| error.split(':').next());
             let (exit_code, task) = (result.exit_code.map(i64::from), &task.id);

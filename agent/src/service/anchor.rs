@@ -1,9 +1,10 @@
 //! Anchors the agent's audit log in the helper's, once a minute and at each task's end, where there is something new.
 
-use crate::audit::{AuditLog, Tip};
+use crate::audit::{AuditLog, Record, Tip};
 use crate::client::transport::Transport;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// The time between two anchors, and the shortest: tasks that end sooner share one. The helper takes twelve a minute.
@@ -21,13 +22,20 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// Nothing of this log is known to be anchored.
-    pub fn new(audit: &Arc<AuditLog>, transport: &Arc<Transport>) -> Self {
-        Self { audit: Arc::clone(audit), transport: Arc::clone(transport), last: None, has_failed: false }
+    /// Records that the service has started and anchors from then on; returns what anchors once more at the end.
+    pub fn start(audit: &Arc<AuditLog>, transport: &Arc<Transport>) -> (JoinHandle<()>, Self) {
+        audit.append(&Record::start());
+        let new = || Self {
+            audit: Arc::clone(audit),
+            transport: Arc::clone(transport),
+            last: None,
+            has_failed: false,
+        };
+        (tokio::spawn(new().work()), new())
     }
 
     /// Anchors for ever.
-    pub async fn work(mut self) {
+    async fn work(mut self) {
         loop {
             let began = Instant::now();
             self.anchor().await;
@@ -38,8 +46,14 @@ impl Anchor {
         }
     }
 
+    /// Records that the service was told to stop, and anchors that.
+    pub async fn stop(&mut self) {
+        self.audit.append(&Record::stop());
+        self.anchor().await;
+    }
+
     /// Makes the log durable and has its end recorded, if that is new.
-    pub async fn anchor(&mut self) {
+    async fn anchor(&mut self) {
         let audit = Arc::clone(&self.audit);
         let synced = tokio::task::spawn_blocking(move || audit.tip()).await;
         let tip = match synced {

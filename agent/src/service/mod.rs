@@ -25,7 +25,7 @@ mod tcp;
 mod webhook;
 mod worker;
 
-use crate::audit::{self, AuditLog, Record};
+use crate::audit::{self, AuditLog};
 use crate::client::helper::Helper;
 use crate::client::hook::Hook;
 use crate::client::transport::Transport;
@@ -92,15 +92,7 @@ pub async fn serve_on(
             (None, Some(why))
         }
     };
-    let (model, llm) = match Endpoint::new(&config.model, &config.retry) {
-        Ok(endpoint) => {
-            (endpoint.map(|endpoint| Arc::new(Model { endpoint, limits: config.limits.clone() })), None)
-        }
-        Err(why) => {
-            tracing::error!(event = "model", "the model is not in use: {why}");
-            (None, Some(why))
-        }
-    };
+    let (model, llm) = model_of(&config);
     let store = Arc::new(Store::open(&host.state)?);
     let (notices, unsent) = webhook::start(&config.webhook, &config.retry, store.messages());
     let hook = Hook::new(&config.approvals.hook, config.approvals.hook_timeout.0, notices.clone());
@@ -114,7 +106,6 @@ pub async fn serve_on(
     store.take_up().unwrap_or_default().into_iter().for_each(|entry| queue.push_back(entry));
     let knowledge = KnowledgeBase::open(host, &config.knowledge, Arc::clone(&secrets), Limits::default());
     let audit = Arc::new(AuditLog::open(&host.state.join("audit"), audit::Limits::default()));
-    audit.append(&Record::start());
     let worker = Worker {
         knowledge: knowledge.clone(),
         queue: Arc::clone(&queue),
@@ -137,8 +128,7 @@ pub async fn serve_on(
     }
     let scheduler = Scheduler::new(host, &store, &queue, model.is_some());
     let mut worker = tokio::spawn(worker.work());
-    let anchoring = tokio::spawn(Anchor::new(&audit, &transport).work());
-    let mut last_anchor = Anchor::new(&audit, &transport);
+    let (anchoring, mut last_anchor) = Anchor::start(&audit, &transport);
     let mut scheduling = tokio::spawn(Arc::clone(&scheduler).work());
     let [requests, connections, bodies] =
         [REQUESTS, CONNECTIONS, BODIES].map(|(all, each)| Limit::new(all, each));
@@ -186,9 +176,21 @@ pub async fn serve_on(
     worker.abort();
     scheduling.abort();
     anchoring.abort();
-    audit.append(&Record::stop());
-    last_anchor.anchor().await;
+    last_anchor.stop().await;
     ended
+}
+
+/// The model's endpoint, or why one that is configured is not in use.
+fn model_of(config: &config::Config) -> (Option<Arc<Model>>, Option<String>) {
+    match Endpoint::new(&config.model, &config.retry) {
+        Ok(endpoint) => {
+            (endpoint.map(|endpoint| Arc::new(Model { endpoint, limits: config.limits.clone() })), None)
+        }
+        Err(why) => {
+            tracing::error!(event = "model", "the model is not in use: {why}");
+            (None, Some(why))
+        }
+    }
 }
 
 /// Reads the configuration. A fault in it is shown where people look, and is no reason to lock them all out.

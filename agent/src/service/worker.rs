@@ -183,7 +183,7 @@ impl Worker {
             }
         };
         tracing::info!(event = "task_begins", task = task.id, owner = ?owner, steps = entry.order.steps.len(), "task begins");
-        let began = Instant::now();
+        let start = Instant::now();
         self.audit.append(&Record::task_begun(&task, &entry.order));
         let memory = left.memory.clone();
         let mut keeper = self.store.keeper(entry);
@@ -244,7 +244,7 @@ impl Worker {
             spans::fail(&span);
         }
         tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
-        self.audit.append(&Record::task_ended(&task, began.elapsed()));
+        self.audit.append(&Record::task_ended(&task, start.elapsed()));
         // Before its person learns of the end, and without the time that its log takes.
         drop(span);
         keeper.end(&mut task, memory);

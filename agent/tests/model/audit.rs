@@ -17,10 +17,7 @@ use std::path::{Path, PathBuf};
 const CONTENT: &str = "tangerine";
 
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex(&Sha256::digest(bytes))
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {
@@ -50,7 +47,7 @@ fn chain(directory: &Path) -> Result<Vec<Value>, String> {
             // A whole line may have lacked its LF alone when the agent found it.
             if record["event"] == "torn" && record["sha256"] == sha256(last) {
                 let before = records.pop().expect("the line that is named");
-                prev = before["prev"].as_str().expect("a hash").to_owned();
+                before["prev"].as_str().expect("a hash").clone_into(&mut prev);
             }
             last = line;
             if let Some(torn) = torn.take() {
@@ -65,7 +62,7 @@ fn chain(directory: &Path) -> Result<Vec<Value>, String> {
             if record["seq"] != seq || record["prev"] != prev || record["hash"] != sha256(&hashed) {
                 return Err(format!("record {seq} is not the next: {record}"));
             }
-            prev = record["hash"].as_str().expect("a hash").to_owned();
+            record["hash"].as_str().expect("a hash").clone_into(&mut prev);
             records.push(record);
         }
     }
@@ -145,7 +142,8 @@ fn a_log_that_goes_on_after_a_start_is_one_chain() {
 
 #[test]
 fn changes_by_another_program_are_recorded() {
-    let cases: [(&str, fn(&Path)); 4] = [
+    type Change = fn(&Path);
+    let cases: [(&str, Change); 4] = [
         ("was cut from", |path| {
             let whole = std::fs::read(path).unwrap();
             std::fs::write(path, &whole[..whole.len() / 2]).unwrap();
@@ -248,7 +246,10 @@ fn records_over_a_days_bytes_are_counted() {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 #[tokio::test]

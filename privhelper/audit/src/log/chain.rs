@@ -56,12 +56,12 @@ impl Chain {
     pub fn open(location: &Location) -> Result<(Self, Opened), Fault> {
         let mut log = LogFile::open(&location.log)?;
         let mut opened = Opened::default();
-        let (mut end, torn) = last_of(log.tail(TAIL)?)?;
+        let (mut end, torn) = last_of(&log.tail(TAIL)?)?;
         (opened.torn, log.is_cut) = (torn, log.is_cut || torn.is_some());
         if end.seq == 0 && torn.is_none() {
             let newest = rotated(&location.log)?.into_iter().rfind(|old| old.is_plain);
             if let Some(newest) = newest {
-                end = last_of(file::tail_of(&newest.path)?)?.0;
+                end = last_of(&file::tail_of(&newest.path)?)?.0;
                 opened.rotated = Some(newest.name);
             }
         }
@@ -169,7 +169,7 @@ pub fn rotated(directory: &Path) -> Result<Vec<Rotated>, Fault> {
 }
 
 /// Returns the last record in these bytes and what follows it.
-fn last_of(tail: file::Bytes) -> Result<(End, Torn), Fault> {
+fn last_of(tail: &file::Bytes) -> Result<(End, Torn), Fault> {
     match last(&tail.bytes) {
         (None, _) if !tail.is_all => Err(Fault::Corrupt("the end of the audit log")),
         (end, torn) => Ok((end.unwrap_or_default(), torn)),
