@@ -47,7 +47,7 @@ pub struct FilterArgs {
     /// Only records of this request; the beginning of an id will do
     #[arg(long, value_name = "ID")]
     request: Option<String>,
-    /// Only records of this task, as the client claims
+    /// Only records of this task, as the client claims; `show` adds those of the agent's own log, in order of time
     #[arg(long)]
     task: Option<String>,
     /// Only records with this decision: allow, ask or deny
@@ -137,6 +137,11 @@ pub struct Filter<'a> {
 }
 
 impl FilterArgs {
+    /// The task whose whole story is wanted: that of this host's logs.
+    pub fn task(&self) -> Option<&str> {
+        self.task.as_deref().filter(|_| self.files.is_empty())
+    }
+
     /// Resolves names, and which files these are.
     ///
     /// # Errors
@@ -166,6 +171,13 @@ impl Filter<'_> {
     /// Whether this record is one of them.
     #[must_use]
     pub fn fits(&self, record: &Value) -> bool {
+        self.args.task.as_ref().is_none_or(|task| record["task"] == task.as_str())
+            && self.fits_besides_task(record)
+    }
+
+    /// Whether it is one of them but for its task.
+    #[must_use]
+    pub fn fits_besides_task(&self, record: &Value) -> bool {
         let args = self.args;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let is = |wanted: &Option<String>, value: &Value| {
@@ -191,7 +203,6 @@ impl Filter<'_> {
             && is(&args.verb, &record["verb"])
             && is(&args.rule, &record["rule"])
             && args.request.as_ref().is_none_or(|id| text(&record["request_id"]).starts_with(id.as_str()))
-            && is(&args.task, &record["task"])
             && is(&args.decision, &record["decision"])
             && args.outcome.as_ref().is_none_or(ended)
     }

@@ -17,6 +17,7 @@ mod seals;
 mod show;
 mod statements;
 pub(crate) mod storage;
+mod story;
 mod summary;
 pub(crate) mod tips;
 pub mod uses;

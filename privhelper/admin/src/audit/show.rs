@@ -3,10 +3,10 @@
 use super::filter::{Filter, FilterArgs};
 use super::follow::{Reading, Step, Until};
 use super::lines::End;
-use super::{export, view};
+use super::{export, story, verify, view};
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::text::{escape, escape_json};
+use crate::text::{escape, escape_json, now, time};
 use clap::Args;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -26,6 +26,9 @@ pub struct ShowArgs {
     /// Go on with what is recorded from now on, until Ctrl-C
     #[arg(long, short, conflicts_with = "files")]
     follow: bool,
+    /// With --task: one page without script or references, to attach to a ticket
+    #[arg(long, requires = "task", conflicts_with_all = ["json", "last", "follow", "files"])]
+    html: bool,
 }
 
 /// `audit export`.
@@ -57,9 +60,52 @@ enum Form<'a> {
 /// # Errors
 /// The result cannot be written.
 pub fn show(host: &Host, args: &ShowArgs, io: &mut Io<'_>) -> io::Result<Exit> {
+    if let Some(task) = args.filter.task().filter(|_| !args.follow) {
+        return whole_task(host, args, task, io);
+    }
     let form = if args.json { Form::Json } else { Form::Row };
     let last = args.last.or(args.follow.then_some(10));
     run(host, &args.filter, form, last, args.follow.into(), io)
+}
+
+/// Shows a task from its beginning to its end, from both logs.
+fn whole_task(host: &Host, args: &ShowArgs, task: &str, io: &mut Io<'_>) -> io::Result<Exit> {
+    let (filter, files) = match args.filter.resolve(host) {
+        Ok(resolved) => resolved,
+        Err((exit, why)) => return fail(io, exit, &why),
+    };
+    let story = match story::collect(host, task, &filter, &files) {
+        Ok(story) => story,
+        Err(why) => return fail(io, Exit::Failed, &why),
+    };
+    let mut out = BufWriter::new(&mut *io.out);
+    if args.html {
+        let (proof, is_proven) = verify::in_sentences(host);
+        let written = time(now());
+        let (host_name, user_name) = (host.name.as_str(), host.user_name);
+        let proof = (proof.as_slice(), is_proven);
+        let page = story::Page { task, host: host_name, written: &written, story: &story, proof, user_name };
+        story::write(&page, &mut out)?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    if !args.json {
+        writeln!(out, "{}", view::head())?;
+    }
+    let skipped = args.last.map_or(0, |last| story.entries.len().saturating_sub(last));
+    for entry in story.entries.iter().skip(skipped) {
+        let line = if args.json { escape_json(&entry.line) } else { story::row(entry) };
+        writeln!(out, "{line}")?;
+    }
+    out.flush()?;
+    drop(out);
+    for note in &story.notes {
+        writeln!(io.err, "note: {}", escape(note))?;
+    }
+    if story.entries.is_empty() {
+        writeln!(io.err, "no record matches")?;
+    }
+    Ok(Exit::Done)
 }
 
 /// `audit export`.

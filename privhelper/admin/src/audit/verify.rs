@@ -130,6 +130,29 @@ fn size(files: &[PathBuf]) -> Option<u64> {
     files.last()?.metadata().ok().map(|file| file.len())
 }
 
+/// Says for a page how far this host's logs are proven, and whether nothing is wrong with them.
+pub(super) fn in_sentences(host: &Host) -> (Vec<String>, bool) {
+    let mut proof = Proof::default();
+    // `audit verify` names what is missing.
+    let _ = add_known_records(host, &mut proof);
+    proof.known.sort_by_key(|known| known.seq);
+    let (verdict, files) = match settled(host, &[], Extent::Installed, &proof) {
+        Ok(settled) => settled,
+        Err(why) => return (vec![why], false),
+    };
+    let mut sentences = vec![match &verdict.bad {
+        None => format!("recorder's log: valid, {}; {}", seals(&verdict), tail(&verdict)),
+        Some(bad) => format!("recorder's log: NOT VALID: {}", bad.reason),
+    }];
+    let agent = agent::verify(host, &files);
+    let is_agents = agent.as_ref().is_ok_and(|agent| agent.as_ref().is_none_or(AgentLog::is_right));
+    match agent {
+        Ok(agent) => sentences.extend(agent.map(|agent| agent.lines()).unwrap_or_default()),
+        Err(why) => sentences.push(format!("agent's log: not verified: {why}")),
+    }
+    (sentences, verdict.bad.is_none() && verdict.differences.is_empty() && is_agents)
+}
+
 /// Adds this host's knowledge of its own log; returns notes about missing sources.
 pub(crate) fn add_known_records(host: &Host, proof: &mut Proof) -> Vec<String> {
     let mut notes = Vec::new();

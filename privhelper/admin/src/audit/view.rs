@@ -48,7 +48,7 @@ pub fn summary(record: &Value) -> String {
 }
 
 /// Cells in their columns, as wide as a terminal shows them.
-fn joined(cells: &[String; COLUMNS.len()]) -> String {
+pub(crate) fn joined(cells: &[String; COLUMNS.len()]) -> String {
     let mut row = String::new();
     for (cell, (_, width)) in cells.iter().zip(COLUMNS) {
         let cell = escape(cell);
@@ -60,7 +60,7 @@ fn joined(cells: &[String; COLUMNS.len()]) -> String {
 }
 
 /// The kernel's word for who asked, and the client's for the person behind it; `session of` where one of theirs was open.
-fn client(record: &Value) -> String {
+pub(crate) fn client(record: &Value) -> String {
     let Some(uid) = record["client"]["uid"].as_u64() else {
         return String::new();
     };

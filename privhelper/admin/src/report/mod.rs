@@ -7,6 +7,7 @@ mod attention;
 mod build;
 mod grants;
 mod html;
+pub(crate) use html::{RULES, STYLE};
 mod idle;
 mod markdown;
 pub mod model;

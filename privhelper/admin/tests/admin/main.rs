@@ -38,6 +38,7 @@ mod show;
 mod sign_off;
 mod site;
 mod status;
+mod story;
 mod suggest;
 mod summary;
 mod support;

@@ -13,9 +13,10 @@ use crate::text::{count, escape};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::io::{self, Write};
 
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 /// Nothing is loaded and nothing runs, also if an escape were ever missed.
-const RULES: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+pub(crate) const RULES: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
 /// Writes the page.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
