@@ -31,7 +31,7 @@ fn a_tasks_story_is_told_from_both_logs_and_a_rewritten_agents_log_is_found() {
         { "tool": "finish", "args": { "outcome": "done", "summary": "the text is written" } },
     ]);
     host.with_model(&replies, "");
-    let done = host.visitor(&["postern", "run", "--json", &format!("write {CONTENT} into a.txt")]);
+    let done = host.visitor(&["postern", "run", "--json", "write the flavour into a.txt"]);
     let task = done.json();
     assert_eq!(task["status"], "completed", "{done}\n{}", host.journal("postern-agent.service"));
     let id = task["id"].as_str().expect("an id").to_owned();
