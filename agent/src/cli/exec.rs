@@ -26,7 +26,8 @@ impl Session<'_> {
             ));
         }
         let path = with_shims(std::env::var_os("PATH").as_deref());
-        let error = Command::new(program).args(arguments).env("PATH", path).exec();
+        // Read by /etc/profile.d/postern.sh.
+        let error = Command::new(program).args(arguments).env("PATH", path).env("POSTERN_EXEC", "1").exec();
         self.fail(&AgentError::new("failed", format!("{}: {error}", program.display())))
     }
 }

@@ -1,6 +1,7 @@
 //! Clients of the helper besides Postern's own agent: programs of users whom the policy names.
 
 mod ansible;
+mod codex;
 mod grpc;
 mod mcp;
 mod node;
