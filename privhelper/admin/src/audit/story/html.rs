@@ -2,7 +2,8 @@
 //!
 //! Every text goes through maud, which escapes it for HTML; the whole page goes through [`escape`] a line at a time.
 
-use super::{Entry, Source, Story, words};
+use super::records::{Entry, Source, Story};
+use super::words;
 use crate::audit::view;
 use crate::report::{RULES, STYLE};
 use crate::text::{count, escape};

@@ -1,6 +1,6 @@
 //! One record of a story in words. What is returned is not escaped.
 
-use super::{Entry, Source};
+use super::records::{Entry, Source};
 use crate::audit::view;
 use crate::text::count;
 use serde_json::Value;
