@@ -60,7 +60,8 @@ kinds! {
     RecorderInspect = 4, ORDER_MAX;
     /// `RecorderOrder`, to the recorder; content and secrets follow as it says.
     RecorderExecute = 5, ORDER_MAX;
-    /// `RootInspect`, to postern-files or, for units and packages, the probe. No content follows.
+    /// `RootInspect`, to postern-files or, for units and packages, the probe. No content follows. Also `AsUser`, from
+    /// postern-units to a process of a rule's user.
     RootInspect = 6, ORDER_MAX;
     /// `RootExecute`, to postern-files or postern-units; content and secrets follow if the step is `STEP_WHOLE`.
     RootExecute = 7, ORDER_MAX;

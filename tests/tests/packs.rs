@@ -289,6 +289,17 @@ fn postgres(host: &Host) {
     host.done(&["command", "postgres-activity"]);
     let access = host.done(&["command", "postgres-access"]);
     assert!(access.stdout.contains("peer"), "{access}");
+    let version = &unit["postgresql@".len().."postgresql@".len() + 2];
+    let hba = format!("/etc/postgresql/{version}/main/pg_hba.conf");
+    let shown = host.done(&["file", "read", &hba]);
+    let with = format!("{}host app app 192.0.2.0/24 scram-sha-256\n", shown.stdout);
+    let written = host.done(&["file", "write", &hba, "--content", &with, "--json"]).json();
+    host.is(&format!("test \"$(stat -c '%U:%G %a' {hba})\" = 'postgres:postgres 640'"));
+    host.done(&["service", "reload", unit]);
+    assert!(host.done(&["command", "postgres-access"]).stdout.contains("192.0.2.0"));
+    host.done(&["undo", written["request_id"].as_str().expect("an id")]);
+    host.is(&format!("! grep -q 192.0.2 {hba}"));
+    host.ends(&["file", "read", &hba.replace("pg_hba", "postgresql")], 3);
     host.done(&["command", "postgres-dump", "database=app", "file=app.dump"]);
     host.is("runuser -u postgres -- pg_restore --list /var/lib/postgresql/app.dump >/dev/null");
     host.ends(&["command", "postgres-dump", "database=app", "file=17"], 3);
@@ -445,6 +456,18 @@ fn redis(host: &Host) {
     assert!(host.done(&["command", "redis-clients"]).stdout.contains("addr=127.0.0.1"));
     host.done(&["command", "redis-memory"]);
     host.done(&["command", "redis-snapshot"]);
+    let file = "/etc/redis/redis.conf";
+    let kept = host.done(&["file", "read", file]).stdout;
+    let lines = kept.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let new = lines.chain(["maxmemory 64mb"]).map(|line| format!("{line}\n")).collect::<String>();
+    let written = host.done(&["file", "write", file, "--content", &new, "--json"]).json();
+    host.done(&["service", "restart", "redis-server"]);
+    assert!(host.done(&["command", "redis-info"]).stdout.contains("maxmemory:67108864"));
+    let loads = format!("{new}loadmodule /tmp/x.so\n");
+    host.ends(&["file", "write", file, "--content", &loads], 3);
+    host.done(&["undo", written["request_id"].as_str().expect("an id")]);
+    host.is("! grep -q '^maxmemory ' /etc/redis/redis.conf");
+    host.done(&["service", "restart", "redis-server"]);
 }
 
 fn systemd_dropins(host: &Host) {

@@ -108,6 +108,10 @@ const LIMITS: &[(&str, Words)] = &[
         let words = "the replaced content is not kept, so that it cannot be undone";
         rule.no_undo_copy.then(|| wide(Stage::Run, words.to_owned()))
     }),
+    ("as", |rule, _| {
+        let words = || format!("by a process of {}, which can change nothing else", rule.as_user);
+        (!rule.as_user.is_empty()).then(|| narrow(Stage::Run, words()))
+    }),
     ("rate", |rule, _| Some(narrow(Stage::Run, how_often(rule.rate_count, rule.rate_window_s)))),
     ("people", |rule, _| {
         let words = || format!("only where a session of {} is open and is quoted", any_of(&rule.people));

@@ -28,7 +28,7 @@ const OVERHEAD: usize = 64 * 1024;
 const NOTES: [Event; 6] =
     [Event::Served, Event::Previewed, Event::Refused, Event::Malformed, Event::Suppressed, Event::Note];
 /// Families of effects.
-const FAMILIES: [&str; 4] = ["files", "units", "packages", "commands"];
+const FAMILIES: [&str; 5] = ["files", "units", "packages", "commands", "users"];
 
 /// Why a connection ends.
 enum Ended {

@@ -211,7 +211,8 @@ pub fn inspect(
     is_read: bool,
     note: impl Fn() -> Result<(), Denied>,
 ) -> Result<Answer, Denied> {
-    let socket = if work.state.family == "files" { &state.host.files } else { &state.host.asked };
+    let is_probe = !["files", "users"].contains(&work.state.family.as_str());
+    let socket = if is_probe { &state.host.asked } else { state.host.family(&work.state.family) };
     let failed = |error: io::Error| {
         let is_late = error.kind() == io::ErrorKind::WouldBlock;
         let (code, why) =

@@ -18,7 +18,7 @@ pub struct Order {
     pub wire: root::Order,
     /// The verb that has the effect: of an undo that of its inverse.
     pub verb: VerbId,
-    /// The family of programs that it is for: `files`, `units`, `packages` or `commands`.
+    /// The family of programs that it is for: `files`, `units`, `packages`, `commands`, or `users` for files of a rule with `as`.
     pub family: String,
     /// The arguments of that verb.
     pub request: Request,
@@ -116,6 +116,9 @@ impl Order {
     pub fn decided(&mut self, policy: &Policy, grant: &Grant) {
         self.wire.decision = grant.decision().wire().into();
         grant.rule_id().clone_into(&mut self.wire.rule);
+        if grant.rules().any(|rule| !rule.as_user.is_empty()) {
+            "users".clone_into(&mut self.family);
+        }
         self.wire.policy_digest = policy.digest().as_bytes().to_vec();
     }
 

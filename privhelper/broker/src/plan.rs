@@ -8,7 +8,7 @@ use postern_policy::facts::{
 };
 use postern_policy::request::{FileChange, NewState, PackagesRequest};
 use postern_policy::types::{Arguments, Digest, FileKind, FileMode, PackageName, TargetPath, UserName};
-use postern_policy::{Command, Decision, Denied, Facts, Grant, Policy, Request, VerbId};
+use postern_policy::{AS_USER_MAX, Command, Decision, Denied, Facts, Grant, Policy, Request, VerbId};
 use postern_proto::root::v1::{Content, Sandbox};
 use postern_proto::v1 as wire;
 use postern_record::Json;
@@ -56,7 +56,8 @@ impl Plan {
     ) -> wire::Plan {
         let mut plan = self.wire.clone();
         for step in &mut plan.files {
-            step.not_kept = !grant.keeps_for_undo();
+            step.not_kept =
+                !grant.keeps_for_undo() || (order.family == "users" && step.old_size > AS_USER_MAX);
             if !TargetPath::new(&step.path).is_ok_and(|path| client.may_read(&path)) {
                 (step.old_sha256, step.old_size) = (String::new(), 0);
                 if verb == VerbId::RequestUndo {

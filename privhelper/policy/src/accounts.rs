@@ -45,6 +45,37 @@ impl Identity {
     }
 }
 
+/// Groups of which a member is root by one more step, or reads what root keeps secret.
+#[rustfmt::skip]
+pub const STRONG_GROUPS: [&str; 26] = [
+    "root", "sudo", "wheel", "admin", "adm", "disk", "shadow", "kmem", "mem", "tty", "utmp", "staff", "docker", "lxd",
+    "lxc", "incus", "incus-admin", "libvirt", "kvm", "podman", "systemd-journal", "netdev", "input", "tape", "crontab",
+    "sgx",
+];
+/// Users of the system that are not for an application's files, besides `systemd-*` and `postern*`.
+#[rustfmt::skip]
+const SYSTEM_USERS: [&str; 14] = [
+    "root", "daemon", "bin", "sys", "sync", "man", "backup", "nobody", "messagebus", "polkitd", "_apt", "sshd",
+    "_chrony", "uuidd",
+];
+
+impl Identity {
+    /// Why no file may be reached as this user (`as` of a rule): its power is not that over its own files alone.
+    pub fn too_strong(&self) -> Option<String> {
+        let is_system = |name: &&String| {
+            SYSTEM_USERS.contains(&name.as_str())
+                || ["systemd-", "postern"].iter().any(|start| name.starts_with(start))
+        };
+        let is_strong =
+            |name: &&String| STRONG_GROUPS.contains(&name.as_str()) || name.starts_with("postern");
+        if self.uid == 0 || self.users.is_empty() {
+            return Some("it is root, or no user of this host".to_owned());
+        }
+        let user = self.users.iter().find(is_system).map(|name| format!("{name} is a user of the system"));
+        user.or_else(|| self.groups.iter().find(is_strong).map(|name| format!("it is in group {name}")))
+    }
+}
+
 /// The fields of each line that has so many.
 fn lines<const N: usize>(text: &str) -> impl Iterator<Item = [&str; N]> {
     text.lines().filter_map(|line| line.split(':').collect::<Vec<_>>().try_into().ok())

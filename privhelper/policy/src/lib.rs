@@ -22,7 +22,7 @@ pub use error::{Code, Denied, Invalid};
 pub use facts::Facts;
 pub use request::Request;
 pub use rules::{
-    Command, Decision, Element, Grant, Object, Policy, RequiredGrant, Rule, Selector, is_comment,
-    window_words,
+    AS_USER_MAX, Command, Decision, Element, Grant, Object, Policy, RequiredGrant, Rule, Selector,
+    is_comment, window_words,
 };
 pub use verb_id::VerbId;

@@ -315,6 +315,9 @@ pub struct Rule {
     /// Whether lines that begin with `#` pass `lines`.
     #[prost(bool, tag = "43")]
     pub comments: bool,
+    /// The user whose process reads and changes the files, in a unit of its own; empty = postern-files does.
+    #[prost(string, tag = "44")]
+    pub as_user: ::prost::alloc::string::String,
     #[prost(string, repeated, tag = "50")]
     pub commands: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(message, repeated, tag = "51")]
@@ -708,6 +711,9 @@ pub struct Inverse {
     /// is final: it has no inverse itself.
     #[prost(uint64, tag = "12")]
     pub keep_within_s: u64,
+    /// The user whose process did the effect (`as` of its rule): the undo acts as no other; empty = root's program did.
+    #[prost(string, tag = "13")]
+    pub as_user: ::prost::alloc::string::String,
     /// HMAC-SHA-256 under the family's key over "postern mac 1\n" | "Inverse\n" | this message with `mac` empty, 32 bytes.
     #[prost(bytes = "vec", tag = "15")]
     pub mac: ::prost::alloc::vec::Vec<u8>,
@@ -835,6 +841,29 @@ pub struct Close {
     pub message: ::prost::alloc::string::String,
     #[prost(string, tag = "4")]
     pub detail: ::prost::alloc::string::String,
+}
+/// Between postern-units and a process of the user of a rule with `as`, over one connection: what is wanted, the file as it is
+/// and its content (if that has at most 1 MiB), then the new content, and an answer.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AsUser {
+    /// Of the first request.
+    #[prost(string, tag = "1")]
+    pub directory: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub path: ::prost::alloc::string::String,
+    /// A name beside the file that only this order uses: of the second request for the new content; of a first one for the file
+    /// that an earlier process of the order may have left, which is removed.
+    #[prost(string, tag = "3")]
+    pub temporary: ::prost::alloc::string::String,
+    /// Of the second request: the new content, which follows.
+    #[prost(message, optional, tag = "4")]
+    pub content: ::core::option::Option<Content>,
+    /// Of the first answer.
+    #[prost(message, optional, tag = "5")]
+    pub file: ::core::option::Option<FileFacts>,
+    /// Of an answer: why it was not done (`proto/src/code.rs`); empty = done.
+    #[prost(string, tag = "6")]
+    pub code: ::prost::alloc::string::String,
 }
 /// To root, from the recorder.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -213,6 +213,7 @@ pub fn rule(rule: &root::Rule) -> Vec<Fact> {
         lines,
         validate,
         no_undo_copy,
+        as_user,
         comments,
         commands,
         parameters,
@@ -270,6 +271,7 @@ pub fn rule(rule: &root::Rule) -> Vec<Fact> {
         ("comments", flag(*comments)),
         ("validate", some(validate)),
         ("keep_for_undo", no_undo_copy.then(|| "false".to_owned()).into_iter().collect()),
+        ("as", some(as_user)),
         ("commands", commands.clone()),
         ("params", parameters.iter().map(|p| format!("{}={}", p.name, p.patterns.join("|"))).collect()),
     ]

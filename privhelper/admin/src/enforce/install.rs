@@ -8,12 +8,15 @@ use crate::lint::gather;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// The unit that the drop-in belongs to, and the drop-in's name.
 const FILES: &str = "postern-files.service";
 const DROP_IN: &str = "50-policy.conf";
+/// Links to the sockets of rules with `as`: they are started with the socket of postern-units, also at boot, so that no request
+/// has to ask PID 1 for it.
+const WANTS: &str = "postern-units.socket.wants";
 /// Asked for to learn whether PID 1 has a unit.
 const PROPERTIES: &str = "--property=Id,LoadState,FragmentPath,DropInPaths,NeedDaemonReload";
 
@@ -44,12 +47,18 @@ pub fn install<'a>(host: &'a Host, plan: &Plan, kept: &BTreeSet<String>) -> Resu
     for (name, text) in &plan.units {
         write(&directory.join(name), text)?;
     }
-    sweep(directory, |name| plan.units.contains_key(name) || kept.contains(name))?;
+    for name in sockets(plan) {
+        link(&directory.join(WANTS), name)?;
+    }
+    let removed = sweep(directory, |name| plan.units.contains_key(name) || kept.contains(name))?;
+    // A socket without its file would be listened on until the next boot.
+    jobs(host, "stop", removed.iter().map(String::as_str).filter(|name| is_socket(name)))?;
     let drop_in = drop_ins.join(DROP_IN);
     let before = fs::read(&drop_in).ok();
     write(&drop_in, &plan.drop_in)?;
     let installed = Installed { host, drop_in, before };
-    match load(host, plan, &installed.drop_in) {
+    let loaded = load(host, plan, &installed.drop_in);
+    match loaded.and_then(|()| jobs(host, "start", sockets(plan))) {
         Ok(()) => Ok(installed),
         Err(why) => Err(match installed.revert() {
             Ok(()) => why,
@@ -95,9 +104,29 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     file::replace(path, text.as_bytes(), Access::own(0o644)).map_err(|error| io_message(path, &error))
 }
 
-/// Removes units of ours that no policy names any more.
-fn sweep(directory: &Path, is_kept: impl Fn(&str) -> bool) -> Result<(), String> {
+/// The names of the plan's sockets.
+fn sockets(plan: &Plan) -> impl Iterator<Item = &str> {
+    plan.units.keys().map(String::as_str).filter(|name| is_socket(name))
+}
+
+fn is_socket(name: &str) -> bool {
+    name.ends_with(".socket")
+}
+
+/// Has a unit started with another, whose `.wants` directory this is; as `systemctl enable`, which needs no systemd here.
+fn link(wants: &Path, name: &str) -> Result<(), String> {
+    let there =
+        |error: io::Error| if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) };
+    let made = DirBuilder::new().mode(0o755).create(wants).or_else(there);
+    let target = Path::new("..").join(name);
+    let linked = made.and_then(|()| symlink(target, wants.join(name)).or_else(there));
+    linked.map_err(|error| io_message(wants, &error))
+}
+
+/// Removes units of ours that no policy names any more, and returns their names.
+fn sweep(directory: &Path, is_kept: impl Fn(&str) -> bool) -> Result<Vec<String>, String> {
     let failed = |error: io::Error| io_message(directory, &error);
+    let mut removed = Vec::new();
     for entry in fs::read_dir(directory).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
@@ -105,14 +134,24 @@ fn sweep(directory: &Path, is_kept: impl Fn(&str) -> bool) -> Result<(), String>
         let path = directory.join(name);
         if fs::read(&path).is_ok_and(|text| text.starts_with(HEADER.as_bytes())) {
             fs::remove_file(&path).map_err(|error| io_message(&path, &error))?;
+            removed.push(name.to_owned());
         }
     }
-    Ok(())
+    for name in removed.iter().filter(|name| is_socket(name)) {
+        let link = directory.join(WANTS).join(name);
+        fs::remove_file(&link).or_else(missing).map_err(|error| io_message(&link, &error))?;
+    }
+    Ok(removed)
 }
 
-/// `postern-command-NAME-<16 hex digits>@.service`.
+fn missing(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
+/// `postern-command-NAME-<16 hex digits>@.service`, and `postern-as-<16 hex digits>` as such a service or a socket.
 fn is_unit(name: &str) -> bool {
-    let name = name.strip_prefix("postern-command-").and_then(|name| name.strip_suffix("@.service"));
+    let is_ours = ["postern-command-", "postern-as-"].iter().any(|start| name.starts_with(start));
+    let name = name.strip_suffix("@.service").or_else(|| name.strip_suffix(".socket")).filter(|_| is_ours);
     let digest = name.and_then(|name| name.rsplit_once('-')).map_or("", |(_, digest)| digest);
     digest.len() == 16 && digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -126,6 +165,14 @@ fn systemctl(host: &Host) -> Option<&Path> {
 fn reload(host: &Host) -> Result<(), String> {
     let arguments = ["daemon-reload".to_owned(), "--no-ask-password".to_owned()];
     systemctl(host).map_or(Ok(()), |systemctl| gather::run(systemctl, &arguments).map(drop))
+}
+
+/// Has PID 1 start or stop units.
+fn jobs<'a>(host: &Host, job: &str, units: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let mut arguments = [job, "--no-ask-password", "--"].map(str::to_owned).to_vec();
+    arguments.extend(units.map(str::to_owned));
+    let systemctl = systemctl(host).filter(|_| arguments.len() > 3);
+    systemctl.map_or(Ok(()), |systemctl| gather::run(systemctl, &arguments).map(drop))
 }
 
 /// Has PID 1 read its units again, and asks it for each one.

@@ -1,6 +1,7 @@
 //! Writes what PID 1 and the kernel enforce below our programs: a unit for each named command and for each validator of
-//! a granted directory, and the mounts of `postern-files.service`.
+//! a granted directory, the sockets of rules with `as`, and the mounts of `postern-files.service`.
 
+mod as_user;
 mod greet;
 mod install;
 mod mounts;

@@ -15,7 +15,8 @@ use std::path::Path;
 pub fn writable(policy: &Policy) -> BTreeSet<&TargetPath> {
     let changes = |verb: &VerbId| !matches!(verb, VerbId::FileRead | VerbId::FileList);
     let rules = policy.rules().iter();
-    let rules = rules.filter(|rule| rule.decision != Decision::Deny && rule.verbs.iter().any(changes));
+    let rules = rules.filter(|rule| rule.as_user.is_empty() && rule.decision != Decision::Deny);
+    let rules = rules.filter(|rule| rule.verbs.iter().any(changes));
     let directories = rules.flat_map(|rule| match &rule.selector {
         Selector::Files { directories, .. } => directories.as_slice(),
         Selector::Nothing | Selector::Packages(_) | Selector::Units(_) | Selector::Commands { .. } => &[],

@@ -1,7 +1,7 @@
 //! The files that one policy needs.
 
-use super::mounts;
 use super::unit::{command, validator};
+use super::{as_user, mounts};
 use crate::host::Host;
 use postern_policy::{Command, Decision, Policy, Selector};
 use postern_proto::root::v1::Sandbox;
@@ -34,7 +34,7 @@ impl Plan {
 /// # Errors
 /// As [`Plan::of`].
 pub fn units(policy: &Policy) -> Result<BTreeMap<String, String>, String> {
-    let mut units = BTreeMap::new();
+    let mut units = as_user::units(policy)?;
     for row in policy.commands().iter().filter(|row| row.wire.sandbox() != Sandbox::Validator) {
         units.insert(file(&row.unit()), command(row)?);
     }

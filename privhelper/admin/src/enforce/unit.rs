@@ -15,7 +15,7 @@ const NOBODY: &str = "nobody";
 
 /// Taken from every sandboxed command. Nothing is writable but private temporary directories, and there are neither
 /// privileges, devices, other processes to see nor new namespaces.
-const SANDBOX: &str = "\
+pub(super) const SANDBOX: &str = "\
 NoNewPrivileges=yes
 ProtectSystem=strict
 # Empty, and not inaccessible: else what is bound over a directory in it would be left out silently.

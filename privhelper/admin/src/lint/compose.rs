@@ -2,7 +2,7 @@
 //!
 //! A pure function of rules and facts.
 
-use super::facts::{ANY_INSTANCE, Facts, Link, Unit};
+use super::facts::{ANY_INSTANCE, Facts, Inode, Link, Unit};
 use super::glob::{Star, both};
 use super::grant::{Grant, LintFinding, shorten};
 use super::packages::RUNS_HOOKS;
@@ -189,9 +189,12 @@ fn above(rule: &Grant<'_>, facts: &Facts, found: &mut Vec<LintFinding>) {
         }
         let parents =
             facts.inodes.iter().filter(|inode| is_below(directory, &[&inode.path]) || inode.path == "/");
-        let open = parents
-            .filter(|inode| inode.kind == "directory")
-            .find(|inode| inode.uid != 0 || inode.bits() & 0o022 != 0);
+        // With `as` the directory may be the user's, and its group may write there.
+        let is_open = |inode: &&Inode| match rule.rule.as_user.as_str() {
+            "" => inode.uid != 0 || inode.bits() & 0o022 != 0,
+            _ => inode.bits() & 0o1002 == 0o002,
+        };
+        let open = parents.filter(|inode| inode.kind == "directory").find(is_open);
         if let Some(inode) = open.filter(|_| rule.writes()) {
             let what = format!("write below {directory}");
             let how = format!(

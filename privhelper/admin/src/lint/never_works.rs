@@ -13,7 +13,8 @@ use postern_proto::root::v1::{Command, Sandbox};
 const HIDDEN: [&str; 5] = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
 
 pub(super) fn check(input: &Input<'_>, rule: &Grant<'_>, found: &mut Vec<LintFinding>) {
-    let owners = input.facts.and_then(|facts| owner(rule, facts));
+    let facts = input.facts.filter(|_| rule.rule.as_user.is_empty());
+    let owners = facts.and_then(|facts| owner(rule, facts));
     let commands = input.rules.commands.iter().filter(|command| is_granted(rule, command));
     let programs = commands.filter_map(|command| {
         let why = hidden(command).or_else(|| missing(command, input.facts?))?;

@@ -8,7 +8,9 @@ use super::commands::ParsedCommand;
 use super::rule::ParsedRule;
 use super::table::Table;
 use crate::finding::Severity;
-use crate::host::Accounts;
+use crate::host::{Accounts, Host};
+use postern_policy::Identity;
+use postern_policy::accounts::STRONG_GROUPS;
 use postern_proto::root::v1 as root;
 
 /// The agent, whose tools' user is another.
@@ -60,6 +62,37 @@ pub(super) fn check_people(rule: &ParsedRule<'_>, accounts: Accounts) {
         } else if (accounts.user)(name) == Some(0) {
             rule.table.warn(at, "root has no session: it is never one of `people`");
         }
+    }
+}
+
+/// Reports a rule whose user (`as`) is more than the owner of an application's files: root, a user of the system or of Postern, a
+/// member of a strong group, also by the primary one, or a client. postern-units refuses each order of such a rule.
+pub(super) fn check_as_user(
+    rule: &ParsedRule<'_>,
+    clients: &[ParsedClient<'_>],
+    purpose: Purpose,
+    host: &Host,
+) {
+    let Some(user) = rule.table.text("as") else { return };
+    let severity = match purpose {
+        Purpose::Review => Severity::Warning,
+        Purpose::Apply => Severity::Error,
+    };
+    let Some(uid) = (host.accounts.user)(user.value) else {
+        let why = format!("there is no user {:?} on this host (`as`)", user.value);
+        return rule.table.note(user.at, why);
+    };
+    let is_member = |group: &str| host.group(group).is_some_and(|(_, members)| members.contains(&uid));
+    let client = clients
+        .iter()
+        .find(|(_, _, client)| is_member(&client.group) || (host.accounts.user)(&client.user) == Some(uid));
+    let groups = STRONG_GROUPS.into_iter().chain(["postern-users", "postern-operators"]);
+    let groups = groups.filter(|group| is_member(group)).map(str::to_owned).collect();
+    let who = Identity { uid, users: vec![user.value.to_owned()], groups, ..Identity::default() };
+    let client = || client.map(|(_, name, _)| format!("it is the client {}", name.value));
+    if let Some(why) = who.too_strong().or_else(client) {
+        let why = format!("`as = {:?}` is refused on this host: {why}", user.value);
+        rule.table.findings().borrow_mut().add(severity, rule.table.source, user.at, why);
     }
 }
 

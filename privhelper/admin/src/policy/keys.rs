@@ -225,6 +225,7 @@ pub const RULE: &[Key] = &[
     limit("allow_create", is_write),
     limit("validate", is_content),
     limit("keep_for_undo", is_content),
+    limit("as", |verb| matches!(verb, VerbId::FileRead | VerbId::FileWrite)),
     selector("commands", is_command),
     selector("params", is_command),
 ];

@@ -4,7 +4,7 @@ use super::hours;
 use super::keys::{self, Kind};
 use super::table::Table;
 use super::values;
-use postern_policy::VerbId;
+use postern_policy::{AS_USER_MAX, VerbId};
 use postern_proto::root::v1 as root;
 use std::ops::RangeInclusive;
 
@@ -140,6 +140,37 @@ fn files(table: Table<'_>, verbs: &[VerbId], wire: &mut root::Rule) {
         command.value.clone_into(&mut wire.validate);
     }
     wire.no_undo_copy = table.flag("keep_for_undo") == Some(false);
+    as_user(table, verbs, wire);
+}
+
+/// `as`: a process of this user works on existing files, and changes nothing but content.
+fn as_user(table: Table<'_>, verbs: &[VerbId], wire: &mut root::Rule) {
+    let Some(user) = table.text("as") else { return };
+    if let Err(why) = values::account(user.value) {
+        table.error(user.at, why);
+    }
+    let is_done = |verb: &&VerbId| matches!(verb, VerbId::FileRead | VerbId::FileWrite | VerbId::RequestUndo);
+    if let Some(verb) = verbs.iter().find(|verb| !is_done(verb)) {
+        let why = format!("`as`: only file.read and file.write are done as a user, not {}", verb.name());
+        table.error(user.at, why);
+    }
+    for key in ["modes", "owners", "groups", "validate", "keep_within"] {
+        if let Some(at) = table.place(key) {
+            table.error(
+                at,
+                format!("`{key}` cannot be kept with `as`, which only gives existing files new content"),
+            );
+        }
+    }
+    if let Some(at) = table.place("allow_create").filter(|_| wire.allow_create) {
+        table.error(at, "`allow_create`: with `as` only existing files are changed");
+    }
+    if wire.max_bytes > AS_USER_MAX {
+        table.error(table.place("max_bytes").unwrap_or(user.at), "`as`: `max_bytes` is 1 MiB at most");
+    }
+    user.value.clone_into(&mut wire.as_user);
+    (wire.modes, wire.owners, wire.groups) = (Vec::new(), Vec::new(), Vec::new());
+    wire.allow_create = false;
 }
 
 /// The lines that may be written. An empty one is permitted and changes nothing: blank lines always pass.

@@ -30,7 +30,7 @@ pub(crate) mod values;
 pub use identities::Purpose;
 
 use crate::finding::{Location, Severity};
-use crate::host::{Accounts, Host};
+use crate::host::Host;
 use crate::lint;
 use finding::{Finding, Findings};
 use parsed::ParsedPolicy;
@@ -90,7 +90,7 @@ pub fn check(sources: &[Source], found: Findings, purpose: Purpose, host: &Host)
     let policy = ParsedPolicy::read(&tables.collect::<Vec<_>>());
     // A file that is no TOML may hold what the other files name.
     let is_whole = parsed.iter().all(|(_, entries)| entries.is_some()) && !sources.is_empty();
-    policy.check(is_whole, purpose, host.accounts);
+    policy.check(is_whole, purpose, host);
     let mut compiled = policy.compile();
     if let Some(first) = sources.first()
         && let Err(why) = compiled.set_zone(&host.localtime)
@@ -107,7 +107,8 @@ pub fn check(sources: &[Source], found: Findings, purpose: Purpose, host: &Host)
 
 impl ParsedPolicy<'_> {
     /// Reports errors between the tables: duplicate and unknown names, examples, accounts.
-    fn check(&self, is_whole: bool, purpose: Purpose, accounts: Accounts) {
+    fn check(&self, is_whole: bool, purpose: Purpose, host: &Host) {
+        let accounts = host.accounts;
         unique(self.clients.iter().map(|(table, name, _)| (*table, *name)), "client");
         unique(self.sources.iter().map(|(table, name, _)| (*table, *name)), "source");
         unique(self.commands.iter().map(|command| (command.table, command.name)), "command");
@@ -126,6 +127,7 @@ impl ParsedPolicy<'_> {
         }
         for rule in &self.rules {
             identities::check_people(rule, accounts);
+            identities::check_as_user(rule, &self.clients, purpose, host);
         }
         identities::check_commands(&self.commands, &self.clients, accounts);
         names::same_directories(&self.rules);

@@ -220,6 +220,7 @@ fn is_wider(a: &root::Rule, b: &root::Rule) -> bool {
         && (a.lines.is_empty() || has(a.comments, b.comments))
         && (a.validate.is_empty() || a.validate == b.validate)
         && has(!a.no_undo_copy, !b.no_undo_copy)
+        && a.as_user == b.as_user
         && (a.keep_within_s == 0 || (b.keep_within_s > 0 && a.keep_within_s >= b.keep_within_s))
 }
 

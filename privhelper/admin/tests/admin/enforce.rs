@@ -400,3 +400,156 @@ fn refuses_a_directory_of_units_that_others_may_change() {
     assert_eq!(host.run(YES).exit, Exit::Failed);
     assert!(host.accepted().is_none());
 }
+
+/// A rule of files that belong to user `nobody`, which every host has.
+const AS_USER: &str = r#"
+[[rule]]
+id = "conf"
+client = "agent"
+verbs = ["file.read", "file.write", "request.undo"]
+directories = ["/srv/app", "/home/app/site"]
+files = ["*.conf"]
+as = "www-data"
+decision = "allow"
+justification = "the application's own directory"
+"#;
+
+/// `nobody` has no other name, `www-data` is an application's.
+fn with_user(host: &mut TestHost) {
+    let accounts = host.host.accounts;
+    host.host.accounts = postern_admin::host::Accounts {
+        user: |name| match name {
+            "www-data" => Some(33),
+            "postern" => Some(990),
+            "sys" => Some(3),
+            "wide" => Some(1001),
+            _ => None,
+        },
+        ..accounts
+    };
+}
+
+/// The units of rules with `as`.
+fn as_units(host: &TestHost) -> Vec<String> {
+    names(host).into_iter().filter(|name| name.starts_with("postern-as-")).collect()
+}
+
+fn wanted(host: &TestHost) -> Vec<String> {
+    let links = fs::read_dir(host.host.systemd_units.join("postern-units.socket.wants"));
+    let links = links.into_iter().flatten().map(|link| link.unwrap().path());
+    let mut names = links
+        .map(|link| {
+            let target = fs::read_link(&link).unwrap();
+            let name = link.file_name().unwrap().to_string_lossy().into_owned();
+            assert_eq!(target, Path::new("..").join(&name));
+            name
+        })
+        .collect::<Vec<_>>();
+    names.sort();
+    names
+}
+
+#[test]
+fn sockets_of_rules_with_as_are_written_started_and_stopped_by_apply_and_by_nobody_else() {
+    let mut host = host(&format!("{GOOD}{AS_USER}"), &["/srv/app"]);
+    with_user(&mut host);
+    let calls = systemctl(&mut host, LOADED);
+    let ran = host.run(YES);
+    assert_eq!(ran.exit, Exit::Done, "{}", ran.err);
+    let policy = Policy::load(&host.accepted().unwrap()).unwrap();
+    let rule = policy.rules().iter().find(|rule| rule.id == "conf").unwrap();
+    let (app, home) = ("/srv/app", "/home/app/site");
+    let [app, home] = [app, home].map(|path| rule.as_unit(&TargetPath::new(path).unwrap()));
+    let files = units(&policy).unwrap();
+    golden("as-user.socket", &files[&format!("{app}.socket")].replace(&app, "postern-as-NAME"));
+    golden("as-user.service", &files[&format!("{app}@.service")]);
+    let of_home = &files[&format!("{home}@.service")];
+    assert!(of_home.contains("\nProtectHome=read-only\nReadWritePaths=-/home/app/site\n"), "{of_home}");
+    // postern-files gets none of these directories.
+    assert!(
+        !drop_in(&host).contains("/srv/app") && !drop_in(&host).contains("/home/app"),
+        "{}",
+        drop_in(&host)
+    );
+    let mut sockets = vec![format!("{app}.socket"), format!("{home}.socket")];
+    sockets.sort();
+    assert_eq!(
+        (wanted(&host), as_units(&host).len()),
+        (sockets.clone(), 6),
+        "two links, and two units for each"
+    );
+    let told = fs::read_to_string(&calls).unwrap();
+    let start = format!("start --no-ask-password -- {}", sockets.join(" "));
+    assert_eq!(told.lines().last(), Some(start.as_str()), "{told}");
+    assert!(told.contains(&format!("{app}@0.service")) && !told.contains("stop "), "{told}");
+
+    // The units of the policy before stay for its orders, until the next apply.
+    host.write("policy.toml", GOOD);
+    assert_eq!(host.run(YES).exit, Exit::Done);
+    assert_eq!(as_units(&host).len(), 6);
+    fs::remove_file(&calls).unwrap();
+    assert_eq!(host.run(YES).exit, Exit::Done);
+    assert!(as_units(&host).is_empty() && wanted(&host).is_empty(), "{:?}", as_units(&host));
+    let told = fs::read_to_string(&calls).unwrap();
+    let stop = format!("stop --no-ask-password -- {}", sockets.join(" "));
+    let mut stopped = told.lines().next().unwrap().split(' ').collect::<Vec<_>>();
+    stopped[3..].sort_unstable();
+    assert_eq!(stopped.join(" "), stop, "{told}");
+    assert!(!told.contains("start "), "{told}");
+}
+
+#[test]
+fn a_user_of_more_than_an_applications_files_is_warned_of_by_check_and_refused_by_apply() {
+    for (user, why) in [
+        ("postern", "postern is a user of the system"),
+        ("sys", "sys is a user of the system"),
+        // By primary group alone, as this host has it.
+        ("wide", "it is in group"),
+    ] {
+        let mut host = host(&format!("{GOOD}{}", AS_USER.replace("www-data", user)), &[]);
+        with_user(&mut host);
+        host.host.accounts.group = |name| (name == "docker").then(|| (991, Vec::new()));
+        let checked = host.run(&["policy", "check"]);
+        assert_eq!(checked.exit, Exit::Done, "{}", checked.out);
+        assert!(checked.out.contains(why), "{user}: {}", checked.out);
+        let applied = host.run(YES);
+        assert_eq!(applied.exit, Exit::Failed, "{user}");
+        assert!(
+            applied.err.contains(why) && applied.err.contains("is refused on this host"),
+            "{}",
+            applied.err
+        );
+        assert!(host.accepted().is_none() && as_units(&host).is_empty());
+    }
+    // One that is not there is warned of, as the packs of applications that are not installed yet.
+    let mut host = host(&format!("{GOOD}{}", AS_USER.replace("www-data", "gone")), &[]);
+    with_user(&mut host);
+    let applied = host.run(YES);
+    assert_eq!(applied.exit, Exit::Done, "{}", applied.err);
+    assert!(applied.err.contains("there is no user \"gone\" on this host (`as`)"), "{}", applied.err);
+}
+
+#[test]
+fn limits_that_a_process_of_a_user_cannot_keep_are_refused_with_as() {
+    let (check, verbs) = (["policy", "check"], "\"file.read\", \"file.write\", \"request.undo\"");
+    for (from, to, why) in [
+        (verbs, "\"file.patch\"", "only file.read and file.write are done as a user, not file.patch"),
+        (verbs, "\"file.remove\"", "only file.read and file.write are done as a user, not file.remove"),
+        (verbs, "\"file.list\"", "file.list"),
+        ("as =", "modes = [\"0644\"]\nas =", "`modes` cannot be kept with `as`"),
+        ("as =", "owners = [\"root\"]\nas =", "`owners` cannot be kept with `as`"),
+        ("as =", "validate = \"t\"\nas =", "`validate` cannot be kept with `as`"),
+        ("as =", "keep_within = \"60s\"\nas =", "`keep_within` cannot be kept with `as`"),
+        ("as =", "allow_create = true\nas =", "with `as` only existing files are changed"),
+        ("as =", "max_bytes = 1048577\nas =", "1 MiB at most"),
+        ("\"allow\"", "\"deny\"", "as"),
+        ("\"www-data\"", "\"a b\"", "a b"),
+    ] {
+        assert!(AS_USER.contains(from), "{from}");
+        let mut host = host(&format!("{GOOD}{}", AS_USER.replace(from, to)), &[]);
+        with_user(&mut host);
+        let ran = host.run(&check);
+        assert_eq!(ran.exit, Exit::Failed, "{to}: {}", ran.out);
+        assert!(ran.out.contains(why), "{to}: {}", ran.out);
+    }
+}

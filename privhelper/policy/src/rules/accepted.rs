@@ -1,10 +1,12 @@
 //! The accepted policy, compiled from the rules that `postern-admin policy apply` accepted.
 
 use super::command::Command;
+use super::decision::Decision;
+use super::grant::Grant;
 use super::protect::Protect;
 use super::rule::Rule;
 use crate::accounts::Identity;
-use crate::types::{Digest, UserName};
+use crate::types::{Digest, TargetPath, UserName};
 use crate::verb_id::VerbId;
 use postern_proto::link::strict;
 use postern_proto::root::v1 as root;
@@ -134,6 +136,29 @@ impl Policy {
     pub fn is_person(&self, who: &Identity) -> bool {
         let is_user = who.groups.iter().any(|group| group == "postern-users");
         is_user && who.uid != 0 && self.client_indexes(who).is_empty()
+    }
+
+    /// The rule with `as` through which a file is reached, and its directory. Of an undo, as the user whose process did what
+    /// is `undone`; of an operator's undo, which no rule decides, any rule that still reaches the file as that user.
+    pub fn as_user<'a>(
+        &'a self,
+        grant: &'a Grant,
+        undone: Option<&str>,
+        path: &TargetPath,
+    ) -> Option<(&'a Rule, &'a TargetPath)> {
+        let of_operator = grant.elements().is_empty();
+        let any = self.rules.iter().filter(|rule| of_operator && rule.decision != Decision::Deny);
+        let is_same =
+            |rule: &&Arc<Rule>| !rule.as_user.is_empty() && undone.is_none_or(|user| user == rule.as_user);
+        let of_file = grant.elements().iter().filter(|element| element.object.is_file(path));
+        let mut rules = of_file.filter_map(|element| element.rules.first()).chain(any).filter(is_same);
+        rules.find_map(|rule| Some((&**rule, rule.selector.directory_of(VerbId::FileWrite, path)?)))
+    }
+
+    /// Why no file may be reached as this user (`as` of a rule): its power is not that over its own files alone.
+    pub fn too_strong(&self, who: &Identity) -> Option<String> {
+        let client = self.clients_of(who).first().map(|name| format!("it is the client {name}"));
+        who.too_strong().or(client)
     }
 
     /// Adds the person whose session a client quoted. A uid that is no person (any more) is nobody.

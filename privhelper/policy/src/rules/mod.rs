@@ -23,4 +23,4 @@ pub use grant::Grant;
 pub use hours::window_words;
 pub use lines::is_comment;
 pub use object::{Object, RequiredGrant, Selector};
-pub use rule::Rule;
+pub use rule::{AS_USER_MAX, Rule};

@@ -5,10 +5,13 @@ use super::lines::first_unlisted;
 use super::object::{Object, Selector};
 use crate::accounts::Identity;
 use crate::error::{Code, Denied, each};
-use crate::types::{FileMode, PackageVersion, Pattern, TargetPath, UserName};
+use crate::types::{Digest, FileMode, PackageVersion, Pattern, TargetPath, UserName};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use std::ops::Deref;
+
+/// Largest content that a process of a rule's user gets or gives, in bytes.
+pub const AS_USER_MAX: u64 = 1024 * 1024;
 
 /// One rule with all its limits. Public for reading: it has no constructor but [`Rule::new`].
 ///
@@ -72,6 +75,9 @@ impl Rule {
         if rule.keep_within_s > 0 && verbs.iter().any(lasts) {
             return Err("`keep_within` for a verb without an inverse".to_owned());
         }
+        if !rule.as_user.is_empty() {
+            check_as_user(rule, &verbs)?;
+        }
         Ok(Self {
             verbs,
             decision,
@@ -83,6 +89,12 @@ impl Rule {
             lines: each(&rule.lines, Pattern::of_text)?,
             wire: rule.clone(),
         })
+    }
+
+    /// The name of the socket, and of its service, through which files below a directory are reached as the rule's user.
+    pub fn as_unit(&self, directory: &TargetPath) -> String {
+        let digest = Digest::of(&[self.as_user.as_bytes(), b"\0", directory.as_str().as_bytes()]).to_string();
+        format!("postern-as-{}", digest.chars().take(16).collect::<String>())
     }
 
     /// Whether the rule speaks of this verb on this object.
@@ -185,6 +197,29 @@ impl Rule {
         let why = || format!("rule {} grants {}", self.id, grants());
         if is_kept { Ok(()) } else { Err(Denied::new(Code::LimitExceeded, why())) }
     }
+}
+
+/// Whether a process of the rule's user does all that the rule lets through: it gives existing files new content.
+fn check_as_user(rule: &root::Rule, verbs: &[VerbId]) -> Result<(), String> {
+    UserName::new("as", &rule.as_user).map_err(|invalid| invalid.to_string())?;
+    let is_done = |verb: &VerbId| matches!(verb, VerbId::FileRead | VerbId::FileWrite | VerbId::RequestUndo);
+    let sets =
+        rule.allow_create || [&rule.modes, &rule.owners, &rule.groups].iter().any(|list| !list.is_empty());
+    let limits = [
+        (!verbs.iter().all(is_done), "only file.read and file.write"),
+        (
+            rule.decision() == root::Decision::Deny || rule.directories.is_empty(),
+            "only files are allowed or asked for",
+        ),
+        (sets, "no file is created, or gets another mode or owner"),
+        (
+            !rule.validate.is_empty() || rule.keep_within_s > 0,
+            "there is neither `validate` nor `keep_within`",
+        ),
+        (rule.max_bytes > AS_USER_MAX, "files have at most 1 MiB (`max_bytes`)"),
+    ];
+    let broken = limits.iter().find(|(is_broken, _)| *is_broken);
+    broken.map_or(Ok(()), |(_, why)| Err(format!("with `as` {why}")))
 }
 
 pub(super) fn list<T: std::fmt::Display>(items: &[T]) -> String {

@@ -10,6 +10,7 @@
 )]
 
 mod accounts;
+mod as_user;
 mod commands;
 mod common;
 mod facts;

@@ -3,6 +3,7 @@
 use crate::error::Fault;
 use crate::store;
 use postern_policy::Identity;
+use postern_proto::v1::{FileInfo, FileType};
 use std::path::Path;
 
 /// Largest account file, in bytes.
@@ -56,6 +57,15 @@ impl Accounts {
     #[must_use]
     pub fn group_name(&self, gid: u32) -> Option<&str> {
         entries(&self.group).find(|entry| entry.1 == gid).map(|entry| entry.0)
+    }
+
+    /// A file as a client gets it, without its size and content.
+    #[must_use]
+    pub fn file_info(&self, path: String, r#type: FileType, mode: String, owner: (u32, u32)) -> FileInfo {
+        let (uid, gid) = owner;
+        let owner = self.user_name(uid).map_or_else(|| uid.to_string(), str::to_owned);
+        let group = self.group_name(gid).map_or_else(|| gid.to_string(), str::to_owned);
+        FileInfo { path, r#type: r#type.into(), mode, owner, group, ..FileInfo::default() }
     }
 }
 

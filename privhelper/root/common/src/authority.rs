@@ -12,7 +12,7 @@ use postern_policy::{
     Code, Decision, Denied, Facts, Grant, Identity, Policy, Request, RequiredGrant, VerbId,
 };
 use postern_proto::link::approval_digest;
-use postern_proto::root::v1::{Content, Envelope, Inverse, Outcome};
+use postern_proto::root::v1::{Content, Envelope, Inverse, Outcome, UndoLimits};
 use postern_proto::v1::Completed;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -100,6 +100,13 @@ impl<'a> Authority<'a> {
     #[must_use]
     pub fn by_operator(&self) -> bool {
         self.envelope.is_some_and(|envelope| envelope.by_operator)
+    }
+
+    /// The limits of the copy for undo. An operator's undo must not fail for want of room.
+    #[must_use]
+    pub fn undo_limits(&self) -> UndoLimits {
+        let unbounded = UndoLimits { max_bytes: u64::MAX, max_count: u32::MAX, max_age_s: u64::MAX };
+        if self.by_operator() { unbounded } else { self.policy.undo() }
     }
 
     /// Decides the request that takes effect: the order's with this content, or that of the inverse.

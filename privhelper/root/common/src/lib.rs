@@ -12,6 +12,7 @@ pub mod outcomes;
 pub mod receive;
 pub mod server;
 pub mod store;
+pub mod undo_store;
 
 pub use accounts::Accounts;
 pub use authority::{Authority, Purpose};
@@ -21,3 +22,4 @@ pub use host::{ActivePolicy, Host, Identity};
 pub use mac::Key;
 pub use outcomes::{OutcomeState, Outcomes, failed, one_line, unchanged};
 pub use receive::{OrderId, Ordered, Received};
+pub use undo_store::UndoStore;

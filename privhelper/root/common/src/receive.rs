@@ -66,7 +66,7 @@ pub enum Received {
 /// # Errors
 /// `WrongBuild`, except for `Outcomes`; `Malformed` for everything else, a closed connection included.
 pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
-    let hello: Hello = message(&frame(from)?, Kind::Hello)?;
+    let hello: Hello = message(from, Kind::Hello)?;
     let (kind, payload) = frame(from)?;
     if kind == Kind::Outcomes {
         let Outcomes { order_id } = strict(&payload)?;
@@ -83,14 +83,15 @@ pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
         let RootInspect { order, envelope } = strict(&payload)?;
         return Ok(Received::Inspect(envelope, decode(order)?));
     }
-    let RootExecute { envelope, order, secrets, .. } = message(&(kind, payload), Kind::RootExecute)?;
+    let execute = (kind == Kind::RootExecute).then(|| strict(&payload));
+    let RootExecute { envelope, order, secrets, .. } = execute.ok_or(CloseReason::Malformed)??;
     let envelope = envelope.ok_or(CloseReason::Malformed)?;
     let mut ordered = decode(order)?;
     match envelope.step() {
         Step::Whole => {
             ordered.contents = contents(from, &ordered.order.contents)?;
             if secrets {
-                ordered.secrets = message::<SecretValues>(&frame(from)?, Kind::Secrets)?.values;
+                ordered.secrets = message::<SecretValues>(from, Kind::Secrets)?.values;
             }
         }
         Step::Validate | Step::Commit => {}
@@ -115,7 +116,11 @@ fn contents(from: &mut impl Read, announced: &[Content]) -> Result<Vec<Arc<[u8]>
     announced.iter().map(|announced| content(from, announced)).collect()
 }
 
-fn content(from: &mut impl Read, announced: &Content) -> Result<Arc<[u8]>, CloseReason> {
+/// Reads one content to its announced size.
+///
+/// # Errors
+/// It is cut off, longer, or of another digest.
+pub fn content(from: &mut impl Read, announced: &Content) -> Result<Arc<[u8]>, CloseReason> {
     let size = usize::try_from(announced.size).map_err(|_| CloseReason::Malformed)?;
     let mut content = Vec::with_capacity(size);
     while content.len() < size {
@@ -135,8 +140,13 @@ fn frame(from: &mut impl Read) -> Result<(Kind, Vec<u8>), CloseReason> {
     link::read(from).ok().flatten().ok_or(CloseReason::Malformed)
 }
 
-fn message<M: Message + Default>(frame: &(Kind, Vec<u8>), wanted: Kind) -> Result<M, CloseReason> {
-    if frame.0 == wanted { strict(&frame.1) } else { Err(CloseReason::Malformed) }
+/// Reads one message of a kind.
+///
+/// # Errors
+/// There is none, or another.
+pub fn message<M: Message + Default>(from: &mut impl Read, wanted: Kind) -> Result<M, CloseReason> {
+    let (kind, payload) = frame(from)?;
+    if kind == wanted { strict(&payload) } else { Err(CloseReason::Malformed) }
 }
 
 fn strict<M: Message + Default>(bytes: &[u8]) -> Result<M, CloseReason> {

@@ -3,7 +3,7 @@
 use crate::xattr::ExtendedAttributes;
 use postern_policy::request::{FileChange, NewState};
 use postern_policy::types::{Digest, FileKind, TargetPath};
-use postern_policy::{Grant, Request};
+use postern_policy::{Element, Grant, Request};
 use postern_root::{Authority, Code, Denied, Error, Fault};
 use std::sync::Arc;
 
@@ -118,12 +118,13 @@ pub fn contents(
 ///
 /// # Errors
 /// `no_grant`: there is none.
-pub fn directory(grant: &Grant, path: &TargetPath) -> Result<TargetPath, Denied> {
+pub fn directory<'a>(grant: &'a Grant, path: &TargetPath) -> Result<TargetPath, Denied> {
     if grant.elements().is_empty() {
         return Ok(TargetPath::new(path.split().0)?);
     }
     let mut elements = grant.elements().iter().filter(|element| element.object.is_file(path));
-    let directory =
-        elements.find_map(|element| element.rules.first()?.selector.directory_of(element.verb, path));
+    // Files of a rule with `as` are postern-units' part.
+    let rule = |element: &'a Element| element.rules.first().filter(|rule| rule.as_user.is_empty());
+    let directory = elements.find_map(|element| rule(element)?.selector.directory_of(element.verb, path));
     directory.cloned().ok_or_else(|| Denied::new(Code::NoGrant, "no rule's directory holds this path"))
 }

@@ -58,7 +58,8 @@ const CHANGE: BitFlags<AccessFs> =
 /// The kernel cannot enforce all of it.
 pub fn confine(host: &Host, policy: &Policy) -> Result<(), Fault> {
     let mut granted: Vec<(OwnedFd, BitFlags<AccessFs>)> = Vec::new();
-    for rule in policy.rules().iter().filter(|rule| rule.decision != Decision::Deny) {
+    let rules = policy.rules().iter().filter(|rule| rule.as_user.is_empty());
+    for rule in rules.filter(|rule| rule.decision != Decision::Deny) {
         let Selector::Files { directories, .. } = &rule.selector else { continue };
         let changes = rule.verbs.iter().any(|verb| verb.is_effect());
         let rights = if changes { CHANGE } else { READ };
@@ -102,6 +103,15 @@ fn restrict<'a>(
         rules = rules.add_rule(PathBeneath::new(directory.as_fd(), rights))?;
     }
     rules.restrict_self().map(drop)
+}
+
+/// Confines a process of a rule's user to the rule's directory.
+///
+/// # Errors
+/// As [`confine`].
+pub fn confine_to(directory: &Directory) -> Result<(), Fault> {
+    restrict([(directory, CHANGE)]).map_err(failed("Landlock"))?;
+    filter().map_err(failed("seccomp"))
 }
 
 /// Drops write access of the calling thread for good: it can only read, and only below these directories.

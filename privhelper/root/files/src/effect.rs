@@ -3,7 +3,6 @@
 use crate::change::To;
 use crate::inverse::{after, inverse};
 use crate::plan::{Plan, may_read};
-use crate::read;
 use crate::recover::{complete_or_revert, note};
 use crate::state::State;
 use crate::swap::{self, Step};
@@ -91,11 +90,8 @@ fn keep(
             }
         }
     }
-    // An operator's undo must not fail for want of room.
-    let unbounded = root::UndoLimits { max_bytes: u64::MAX, max_count: u32::MAX, max_age_s: u64::MAX };
-    let limits = if authority.by_operator() { unbounded } else { authority.policy.undo() };
     let (uid, id) = (authority.ordered.order.uid, authority.ordered.id);
-    state.undo.keep((uid, id), &journal, limits, state.host.unix())
+    state.undo.keep((uid, id), &journal, authority.undo_limits(), state.host.unix())
 }
 
 /// Performs the steps, and reports a failure in the outcome.
@@ -139,7 +135,7 @@ fn info(authority: &Authority<'_>, plan: &Plan<'_>) -> wire::FileInfo {
     }
     let Attributes { mode, uid, gid } = plan.attributes;
     let r#type = if after.directory { wire::FileType::Directory } else { wire::FileType::File };
-    let info = read::info(authority.accounts, after.path, r#type, mode.to_string(), (uid, gid));
+    let info = authority.accounts.file_info(after.path, r#type, mode.to_string(), (uid, gid));
     let is_written = matches!(plan.change.to, To::Content(..));
     if is_written && (authority.inverse.is_none() || may_read(authority, plan.change.path())) {
         return wire::FileInfo { size: after.size, sha256: hex(&after.sha256), ..info };

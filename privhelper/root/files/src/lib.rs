@@ -2,6 +2,7 @@
 //!
 //! It takes orders from the recorder alone, decides each again under the accepted policy, and acts.
 
+pub mod as_user;
 mod change;
 pub mod confine;
 mod effect;
@@ -16,7 +17,6 @@ mod state;
 pub mod swap;
 pub mod target;
 mod tree;
-mod undo_store;
 pub mod xattr;
 
 pub use change::To;

@@ -1,7 +1,9 @@
 //! `postern-files`: started by its socket under its own uid, with three capabilities; ends when it is idle.
+//!
+//! `postern-files as-user` serves one connection of postern-units as the user of a rule, without a capability.
 
 use caps::Capability;
-use postern_files::{confine, open, serve};
+use postern_files::{as_user, confine, open, serve};
 use postern_root::{Fault, Host, server};
 use std::process::ExitCode;
 
@@ -14,6 +16,10 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Fault> {
+    if std::env::args().nth(1).is_some_and(|argument| argument == "as-user") {
+        server::drop_power(&[])?;
+        return as_user::run();
+    }
     let (listener, signals) = server::start(&CAPABILITIES)?;
     let state = open(Host::real("files", "/var/lib/postern-files")?, confine::confine)?;
     let peer_uid = state.host.peer_uid;

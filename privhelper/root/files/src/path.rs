@@ -224,7 +224,9 @@ fn check_file_system(directory: &OwnedFd, name: &TargetPath) -> Result<(), Error
 fn check_owner(at: &OwnedFd, name: &str, root_uid: u32, is_passed: bool) -> Result<Facts, Error> {
     let facts = facts(at)?;
     let foreign = ![0, root_uid].contains(&facts.owner.0);
-    let writable = facts.mode & 0o022 != 0 && !(is_passed && facts.mode & 0o1000 != 0);
+    // As a user (`as`), the user's group may write: whoever is in it is the user's friend already.
+    let others = if root_uid == 0 { 0o022 } else { 0o002 };
+    let writable = facts.mode & others != 0 && !(is_passed && facts.mode & 0o1000 != 0);
     if foreign || writable {
         return Err(denied(format!("others than root can write {name}")));
     }

@@ -148,19 +148,6 @@ fn entry(accounts: &Accounts, path: String, facts: &path::Facts) -> wire::FileIn
     wire::FileInfo {
         size: if r#type == wire::FileType::File { facts.size } else { 0 },
         mtime_unix_s: u64::try_from(facts.mtime.0).unwrap_or(0),
-        ..info(accounts, path, r#type, format!("{:04o}", facts.mode & 0o7777), facts.owner)
+        ..accounts.file_info(path, r#type, format!("{:04o}", facts.mode & 0o7777), facts.owner)
     }
-}
-
-/// A file as the client is told of it, without its size and content.
-pub fn info(
-    accounts: &Accounts,
-    path: String,
-    r#type: wire::FileType,
-    mode: String,
-    (uid, gid): (u32, u32),
-) -> wire::FileInfo {
-    let owner = accounts.user_name(uid).map_or_else(|| uid.to_string(), str::to_owned);
-    let group = accounts.group_name(gid).map_or_else(|| gid.to_string(), str::to_owned);
-    wire::FileInfo { path, r#type: r#type.into(), mode, owner, group, ..wire::FileInfo::default() }
 }

@@ -1,11 +1,10 @@
 //! The state of the program: the policy that it started with, its keys, outcomes, undo store and stages.
 
 use crate::stage::Stages;
-use crate::undo_store::UndoStore;
 use postern_policy::{Policy, Selector};
 use postern_root::{
     Accounts, ActivePolicy, Authority, Code, Denied, Error, Fault, Host, Identity, Key, Ordered, Outcomes,
-    Purpose, store,
+    Purpose, UndoStore, store,
 };
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -45,7 +44,7 @@ impl State {
         // Before the policy is read: if a directory is replaced in between, the process ends.
         let active = ActivePolicy::load(&host)?;
         let mut paths = vec![host.passwd.clone(), host.group.clone()];
-        for rule in active.policy.rules() {
+        for rule in active.policy.rules().iter().filter(|rule| rule.as_user.is_empty()) {
             let Selector::Files { directories, .. } = &rule.selector else { continue };
             paths.extend(directories.iter().map(|directory| PathBuf::from(directory.as_str())));
         }

@@ -3,6 +3,7 @@
 //! Runs as uid 0 without a capability: PID 1 obeys uid 0. Longer work runs in a unit of its own and outlives this
 //! program.
 
+mod as_user;
 mod change;
 mod command;
 mod facts;
@@ -17,13 +18,17 @@ mod validate;
 pub use state::{Host, State};
 
 use crate::state::Work;
-use postern_policy::Request;
-use postern_proto::root::v1::{Envelope, Outcome, Step};
+use postern_policy::Request::{
+    Command, DaemonReload, Describe, FileList, FileRead, Files, Own, Packages, Reboot, Result as Results,
+    Undo, Unit, UnitStatus,
+};
+use postern_proto::root::v1::{Envelope, Step};
 use postern_root::{
     ActivePolicy, Answer, Authority, Code, Connection, Denied, Error, Ordered, OutcomeState, Purpose,
     Received,
 };
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 impl State {
     /// Serves one connection of the recorder: one order.
@@ -40,54 +45,57 @@ impl State {
                 job::forget(&self.host, id);
                 Ok(Answer::Acknowledged)
             }
-            Received::Inspect(..) => {
-                let why = "facts about units and packages come from the probe";
-                Err(Denied::new(Code::Unsupported, why).into())
-            }
+            Received::Inspect(of, ordered) => self.order(&mut connection, of.as_ref(), &ordered, false),
             Received::Execute(envelope, ordered) => {
                 self.running().push(ordered.id);
-                let outcome = self.execute(&mut connection, &envelope, &ordered);
+                let answer = self.order(&mut connection, Some(&envelope), &ordered, true);
                 self.running().retain(|id| *id != ordered.id);
-                outcome.map(Answer::Outcome)
+                answer
             }
         };
         connection.answer(answer);
     }
 
-    /// Decides the order again and carries it out.
-    fn execute(
+    /// Decides the order again, and carries it out; or only looks, at a file that is reached as a rule's user.
+    fn order(
         &self,
         connection: &mut Connection<UnixStream>,
-        envelope: &Envelope,
+        envelope: Option<&Envelope>,
         ordered: &Ordered,
-    ) -> Result<Outcome, Error> {
+        acts: bool,
+    ) -> Result<Answer, Error> {
         if !self.host.systemd.exists() {
             let why = "this host does not run systemd; packages, units and commands need it";
             return Err(Denied::new(Code::Unsupported, why).into());
         }
         let policy = &ActivePolicy::load(&self.host.root)?.policy;
-        if envelope.step() == Step::Validate {
-            return validate::validate(&self.host, policy, connection, envelope, ordered);
+        if let Some(envelope) = envelope.filter(|envelope| acts && envelope.step() == Step::Validate) {
+            let agreed = validate::validate(&self.host, policy, connection, envelope, ordered);
+            return agreed.map(Answer::Outcome);
         }
         let accounts = self.host.root.accounts()?;
-        let purpose = Purpose::Act(Some(envelope));
+        let is_question = !acts && ordered.verb.is_effect();
+        let person_uid = envelope.map_or(0, |envelope| envelope.person_uid);
+        let purpose = if is_question { Purpose::Facts(person_uid) } else { Purpose::Act(envelope) };
         let authority = Authority::new(&self.host.root, policy, &accounts, &self.key, ordered, purpose)?;
-        let (request, grant) = authority.decide_request(Vec::new())?;
         let mut work = Work { state: self, authority: &authority, connection };
-        match request {
-            Request::Unit(request) => change::change(&mut work, &request, grant),
-            Request::DaemonReload => change::daemon_reload(&work, &grant),
-            Request::Reboot(minutes) => reboot::reboot(&work, minutes, &grant),
-            Request::Packages(_) => packages::start(&mut work, envelope, &grant),
-            Request::Command(request) => command::run(&mut work, request, &grant),
-            Request::UnitStatus(_)
-            | Request::Files(_)
-            | Request::FileRead(_)
-            | Request::FileList(_)
-            | Request::Describe
-            | Request::Result(_)
-            | Request::Undo(_)
-            | Request::Own(_) => Err(Denied::new(Code::Unsupported, "this program does not do this").into()),
-        }
+        let unknown = || vec![Arc::default(); authority.contents().len()];
+        let contents = if acts { as_user::contents(&work)? } else { unknown() };
+        let (request, grant) = authority.decide_request(contents)?;
+        let outcome = match request {
+            Files(request) => return as_user::change(&work, &request, grant, acts),
+            FileRead(request) => return as_user::read(&mut work, &request, grant),
+            Unit(request) if acts => change::change(&mut work, &request, grant),
+            DaemonReload if acts => change::daemon_reload(&work, &grant),
+            Reboot(minutes) if acts => reboot::reboot(&work, minutes, &grant),
+            Packages(_) if acts => packages::start(&mut work, envelope, &grant),
+            Command(request) if acts => command::run(&mut work, request, &grant),
+            // Only looked at, or another program's.
+            Unit(_) | DaemonReload | Reboot(_) | Packages(_) | Command(_) | UnitStatus(_) | FileList(_)
+            | Describe | Results(_) | Undo(_) | Own(_) => {
+                Err(Denied::new(Code::Unsupported, "this program does not do this").into())
+            }
+        };
+        outcome.map(Answer::Outcome)
     }
 }

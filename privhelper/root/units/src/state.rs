@@ -1,6 +1,6 @@
 //! The host as values that tests replace, the state that all orders share, and that of one order.
 
-use postern_root::{Authority, Connection, Fault, Host as RootHost, Key, OrderId, store};
+use postern_root::{Authority, Connection, Fault, Host as RootHost, Key, OrderId, UndoStore, store};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -44,6 +44,8 @@ impl Host {
 pub struct State {
     pub(crate) host: Host,
     pub(crate) key: Key,
+    /// The content that processes of rules' users replaced.
+    pub(crate) undo: UndoStore,
     /// The orders under way in this process, also before PID 1 has their units.
     running: Mutex<Vec<OrderId>>,
     /// One `host.reboot` at a time: there is one schedule.
@@ -66,7 +68,8 @@ impl State {
     pub fn open(host: Host) -> Result<Self, Fault> {
         store::make_directory(&host.root.state.join("jobs"))?;
         let key = Key::open(&host.root.state.join("key"))?;
-        Ok(Self { host, key, running: Mutex::default(), reboot: Mutex::default() })
+        let undo = UndoStore::open(&host.root.state.join("undo"))?;
+        Ok(Self { host, key, undo, running: Mutex::default(), reboot: Mutex::default() })
     }
 
     pub(crate) fn running(&self) -> MutexGuard<'_, Vec<OrderId>> {

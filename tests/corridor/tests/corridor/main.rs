@@ -2,6 +2,7 @@
 
 mod affected;
 mod approvals;
+mod as_user;
 mod attacks;
 mod audit;
 mod captured;

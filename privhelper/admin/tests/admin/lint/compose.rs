@@ -221,6 +221,13 @@ fn reports_parents_of_granted_directories_that_are_links_or_writable_by_others()
     assert_eq!(check(vec![inode("/srv", 0, "0775")]), 1);
     assert_eq!(check(vec![inode("/", 0, "1777")]), 1);
     assert_eq!(check(vec![inode("/srv/application", 33, "0777")]), 0);
+    // A rule with `as` is for directories of its user; nobody but that user's group writes there.
+    let check = |mode: &str| {
+        let facts = Facts { inodes: vec![inode("/srv/app", 33, mode)], ..Facts::default() };
+        let rule = root::Rule { as_user: "app".to_owned(), ..writes("w", "/srv/app/conf", "*") };
+        of(&lint(&policy(vec![rule]), Some(&facts)), "parent-writable").len()
+    };
+    assert_eq!(["0755", "2770", "0777", "1777"].map(check), [0, 0, 1, 0]);
     let link = Link { path: "/srv/app".to_owned(), target: "/data/app".to_owned() };
     let facts = Facts { links: vec![link], ..host(Vec::new()) };
     let found = lint(&policy(vec![writes("w", "/srv/app/conf", "*")]), Some(&facts));

@@ -8,6 +8,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod as_user;
 mod attributes;
 mod changes;
 mod confine;

@@ -3,9 +3,10 @@
 //! A copy younger than a day is never removed for a newer one: the change that needs its space is refused, so that no
 //! client can push out a copy that a person may still need.
 
+use crate::error::{Code, Denied, Error, Fault};
+use crate::receive::OrderId;
+use crate::store::{self, Durability};
 use postern_proto::root::v1::{Journal, UndoLimits};
-use postern_root::store::{self, Durability};
-use postern_root::{Code, Denied, Error, Fault, OrderId};
 use prost::Message;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
