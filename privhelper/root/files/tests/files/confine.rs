@@ -34,7 +34,19 @@ fn alone(test: &str) -> Option<PathBuf> {
             files: strings(&["*"]),
             ..crate::support::rule("public", &["file.read", "file.list"])
         };
-        vec![root::Rule { owners: strings(&["root", "postern"]), ..all_verbs(at) }, public]
+        // Its files are another program's part.
+        fs::create_dir(at.join("app")).unwrap();
+        let of_app = root::Rule {
+            directories: vec![at.join("app").to_str().unwrap().to_owned()],
+            files: strings(&["*"]),
+            as_user: "app".to_owned(),
+            allow_create: false,
+            modes: Vec::new(),
+            owners: Vec::new(),
+            groups: Vec::new(),
+            ..crate::support::rule("app", &["file.write"])
+        };
+        vec![root::Rule { owners: strings(&["root", "postern"]), ..all_verbs(at) }, public, of_app]
     });
     let run = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"])
@@ -81,6 +93,8 @@ fn tries(at: &Path, number: u32) -> Vec<(&'static str, Option<ErrorKind>)> {
         ("write the policy", kind(append.open(at.join("accepted.pb")))),
         ("write where only reading is granted", kind(append.open(at.join("public/file")))),
         ("make a file there", kind(fs::File::create(new("public/new")))),
+        ("make a file in a directory of a rule with `as`", kind(fs::File::create(new("app/new")))),
+        ("list a directory of a rule with `as`", kind(fs::read_dir(at.join("app")))),
         (
             "remove a file there",
             kind(fs::remove_file(new("public/new")).or_else(|_| fs::remove_file(at.join("public/file")))),
