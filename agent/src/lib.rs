@@ -12,7 +12,7 @@
 //! | [`config`] · [`redaction`] · [`audit`] | agent.toml and the host's paths · secrets, kept out of text and log · the log of what the agent did itself |
 //! | [`client`] · `render` | the ways to the helper and to the agent · text for people |
 //! | [`shell_parser`] · [`shims`] · [`shell_policy`] · [`sandbox`] | commands of the agent's own: read, translated to requests, judged, run |
-//! | [`inspect`] · [`knowledge`] · [`plan`] · [`offline_planner`] | read-only tools and doctor · full-text search of documents · plans that can be carried out · steps from plain words, without a model |
+//! | [`inspect`] · [`knowledge`] · [`plan`] · [`runbooks`] · [`offline_planner`] | read-only tools and doctor · full-text search of documents · plans that can be carried out · reviewed plans with parameters · steps from plain words, without a model |
 //! | [`llm`] · [`agent_loop`] | endpoints, replies, schemas of tools · the loop of a task with a model |
 //! | `store` · `executor` · [`service`] | tasks over a restart · what carries them out · the HTTP service |
 //! | [`mcp`] · [`cli`] | the MCP server · the command line |
@@ -32,6 +32,7 @@ pub mod plan;
 pub mod protocol;
 pub mod redaction;
 mod render;
+pub mod runbooks;
 pub mod sandbox;
 pub mod service;
 pub mod shell_parser;

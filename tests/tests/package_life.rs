@@ -16,7 +16,7 @@ fn installs_what_the_contract_names(release: Release) {
     let host = Installed::as_shipped(release);
     let found = host
         .shell(
-            "stat -c '%n %U:%G %a' /etc/postern /etc/postern/policy.d /etc/postern/policy.toml /etc/postern/agent.toml \
+            "stat -c '%n %U:%G %a' /etc/postern /etc/postern/policy.d /etc/postern/runbooks.d /usr/share/postern/runbooks /etc/postern/policy.toml /etc/postern/agent.toml \
              /run/postern /run/postern/*.sock /run/postern/internal /run/postern/internal/*.sock /run/postern-* /var/lib/postern-* /var/log/postern \
              /usr/bin/postern /usr/bin/postern-admin /usr/libexec/postern/postern-*",
         )
@@ -24,6 +24,8 @@ fn installs_what_the_contract_names(release: Release) {
     let expected = "\
 /etc/postern root:postern-auditors 751
 /etc/postern/policy.d root:postern-auditors 750
+/etc/postern/runbooks.d root:root 755
+/usr/share/postern/runbooks root:root 755
 /etc/postern/policy.toml root:postern-auditors 640
 /etc/postern/agent.toml root:postern 640
 /run/postern root:root 755

@@ -20,6 +20,7 @@ mod plans;
 mod progress;
 mod question;
 mod reading;
+mod runbooks;
 mod schedules;
 mod session;
 mod shell;
@@ -54,7 +55,7 @@ use serde_json::json;
 use session::{Session, usage};
 use std::ffi::OsString;
 use std::io::Read;
-use subcommands::Schedules;
+use subcommands::{Runbooks, Schedules};
 use tasks::{Going, RunRequest};
 use verbs::File;
 
@@ -95,12 +96,19 @@ impl Session<'_> {
             Command::Run { plan: Some(file), when, .. } => self.run_plan(&file, &when).await,
             Command::Run { task, go_on, plan: None, when } => {
                 let going = if go_on { Going::On } else { Going::Anew };
-                let wanted = RunRequest { task: task.join(" "), steps: Vec::new(), work: Work::Task, going };
+                let wanted = RunRequest {
+                    task: task.join(" "),
+                    steps: Vec::new(),
+                    work: Work::Task,
+                    going,
+                    runbook: None,
+                };
                 Box::pin(self.run_or_schedule(wanted, &when)).await
             }
             Command::Plan { task } => self.plan(task.join(" ")).await,
             Command::Tasks { command } => self.tasks(command.unwrap_or(Tasks::List)).await,
             Command::Schedule { command } => self.schedules(command.unwrap_or(Schedules::List)).await,
+            Command::Runbook { command } => Box::pin(self.runbook(command.unwrap_or(Runbooks::List))).await,
             Command::Kb(command) => self.knowledge(command).await,
             Command::Can { command } => Box::pin(self.can(command)).await,
             Command::Health => self.health().await,
@@ -163,6 +171,7 @@ impl Session<'_> {
             | Command::Undo { .. }
             | Command::Tasks { .. }
             | Command::Schedule { .. }
+            | Command::Runbook { .. }
             | Command::Kb(_)
             | Command::Can { .. }
             | Command::Health

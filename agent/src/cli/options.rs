@@ -1,6 +1,6 @@
 //! The command line's grammar.
 
-use super::subcommands::{Knowledge, Mcp, Model, Schedules, Shell, When};
+use super::subcommands::{Knowledge, Mcp, Model, Runbooks, Schedules, Shell, When};
 use super::verbs::{File, Host, Package, Service};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
@@ -106,6 +106,11 @@ pub enum Command {
     Schedule {
         #[command(subcommand)]
         command: Option<Schedules>,
+    },
+    /// Runbooks: reviewed procedures that run as plans, without a model
+    Runbook {
+        #[command(subcommand)]
+        command: Option<Runbooks>,
     },
     /// The knowledge base: documents that you and your tasks can search
     #[command(subcommand)]

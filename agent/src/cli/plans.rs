@@ -31,6 +31,7 @@ impl Session<'_> {
                     steps: Vec::new(),
                     work: Work::MakePlan,
                     going: Going::Anew,
+                    runbook: None,
                 })
                 .await;
         }
@@ -68,6 +69,7 @@ impl Session<'_> {
                     steps: Vec::new(),
                     work: Work::CarryOut(Box::new(plan)),
                     going: Going::Anew,
+                    runbook: None,
                 };
                 self.run_or_schedule(wanted, when).await
             }

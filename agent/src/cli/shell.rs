@@ -40,8 +40,13 @@ impl Session<'_> {
             cmd
         };
         let tool = Tool::Shell { cmd };
-        let wish =
-            RunRequest { task: tool.describe(), steps: vec![tool], work: Work::Task, going: Going::Anew };
+        let wish = RunRequest {
+            task: tool.describe(),
+            steps: vec![tool],
+            work: Work::Task,
+            going: Going::Anew,
+            runbook: None,
+        };
         let task = match self.run_there(&wish).await {
             Ok(task) => task,
             Err(fault) => return self.fail(&fault),

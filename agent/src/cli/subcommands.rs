@@ -142,6 +142,35 @@ pub enum Knowledge {
 }
 
 #[derive(Debug, Subcommand)]
+pub enum Runbooks {
+    /// All of them, and whether the policy grants their steps to you
+    List,
+    /// One runbook: its parameters, steps and notes
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Check a runbook's text, and whether the policy grants each step: exit 0 granted, 4 with approval, 3 not granted
+    Check {
+        /// Its name, or the path of a file that is to become one
+        runbook: String,
+        /// Values of its parameters
+        #[arg(value_name = "KEY=VALUE")]
+        values: Vec<String>,
+    },
+    /// Carry out a runbook as a plan, without a model
+    Run {
+        /// Its name
+        name: String,
+        /// Values of its parameters
+        #[arg(value_name = "KEY=VALUE")]
+        values: Vec<String>,
+        #[command(flatten)]
+        when: When,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 pub enum Schedules {
     /// All of them, the oldest first
     List,

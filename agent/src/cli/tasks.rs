@@ -43,6 +43,8 @@ pub(super) struct RunRequest {
     pub work: Work,
     /// With what it begins.
     pub going: Going,
+    /// The runbook that its plan is.
+    pub runbook: Option<String>,
 }
 
 /// How long the agent may be away while a task runs.
@@ -59,7 +61,8 @@ pub enum Going {
 
 impl Session<'_> {
     pub(super) async fn run_task(&mut self, text: String, going: Going) -> Exit {
-        self.carry_out(RunRequest { task: text, steps: Vec::new(), work: Work::Task, going }).await
+        self.carry_out(RunRequest { task: text, steps: Vec::new(), work: Work::Task, going, runbook: None })
+            .await
     }
 
     /// `tasks resume`: goes on and follows to the end, from the next event on.
@@ -103,7 +106,7 @@ impl Session<'_> {
 
     /// The same loop as in the service, as a client of the helper's.
     async fn run_here(&mut self, wish: RunRequest) -> Result<Task, AgentError> {
-        let RunRequest { task, steps, work, going: _ } = wish;
+        let RunRequest { task, steps, work, going: _, runbook } = wish;
         let steps = match &work {
             Work::CarryOut(_) => Vec::new(),
             Work::Task | Work::MakePlan if !steps.is_empty() => steps,
@@ -124,6 +127,7 @@ impl Session<'_> {
             after: None,
             work,
             scheduled: None,
+            runbook,
         };
         let transport = Transport::Helper(Helper::new(&self.host.helper_socket));
         let local = ReadTools::blind();
@@ -193,6 +197,9 @@ impl Session<'_> {
             Work::Task => {}
             Work::MakePlan => body["only_plan"] = true.into(),
             Work::CarryOut(plan) => body["plan"] = json!(plan),
+        }
+        if let Some(runbook) = &wish.runbook {
+            body["runbook"] = json!(runbook);
         }
         self.begin_there("/execute", &body).await
     }

@@ -38,6 +38,10 @@ pub struct Host {
     pub calendar: PathBuf,
     /// The clock that schedules go by.
     pub clock: Clock,
+    /// The package's runbooks.
+    pub runbooks: PathBuf,
+    /// The uid that runbooks belong to: root's.
+    pub runbook_owner: u32,
     /// Where terminals stand.
     pub terminals: Vec<PathBuf>,
     /// The person's editor and its arguments.
@@ -49,6 +53,12 @@ impl Host {
     #[must_use]
     pub fn shell_rules(&self) -> PathBuf {
         self.config.with_file_name("shell-rules.yaml")
+    }
+
+    /// The site's runbooks.
+    #[must_use]
+    pub fn site_runbooks(&self) -> PathBuf {
+        self.config.with_file_name("runbooks.d")
     }
 }
 
@@ -71,6 +81,8 @@ impl Default for Host {
             users: "postern-users".to_owned(),
             calendar: "/usr/bin/systemd-analyze".into(),
             clock: Clock::default(),
+            runbooks: "/usr/share/postern/runbooks".into(),
+            runbook_owner: 0,
             terminals: vec!["/dev/pts".into(), "/dev".into()],
             editor: editor(),
         }

@@ -59,6 +59,9 @@ pub struct Task {
     /// The schedule that began it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
+    /// The runbook that it carries out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runbook: Option<String>,
 }
 
 /// A request that waits for somebody's approval.
@@ -182,6 +185,9 @@ pub struct TaskOrder {
     /// The schedule that gave it in the person's stead.
     #[serde(default)]
     pub scheduled: Option<Scheduled>,
+    /// The runbook that its plan is: no model repairs it.
+    #[serde(default)]
+    pub runbook: Option<String>,
 }
 
 /// The schedule of an order, and its person at the time of scheduling: a uid may be another person's later.
@@ -227,6 +233,7 @@ impl Task {
             plan: None,
             usage: Map::new(),
             schedule: order.scheduled.as_ref().map(|scheduled| scheduled.schedule.clone()),
+            runbook: order.runbook.clone(),
         }
     }
 
@@ -251,6 +258,7 @@ impl Task {
             after: None,
             work: Work::Task,
             scheduled: None,
+            runbook: None,
         };
         Self { status: TaskStatus::Failed, summary: why, trace_id: String::new(), ..Self::new(id, &order) }
     }

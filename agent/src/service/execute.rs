@@ -8,7 +8,7 @@ use super::tasks::{find, unreadable};
 use crate::client::pending_request::new_id;
 use crate::protocol::mode::Mode;
 use crate::protocol::owner::{Owner, Right};
-use crate::protocol::task::{Task, TaskOrder};
+use crate::protocol::task::{Task, TaskOrder, Work};
 use crate::protocol::tool::Tool;
 use crate::store::{Added, Entry, IdempotencyKey, KnownOrder};
 use axum::Json;
@@ -65,6 +65,9 @@ pub struct Execute {
     /// The steps, where the person says them instead of the words.
     #[serde(default)]
     steps: Vec<Tool>,
+    /// The name of the runbook that the plan is: no model repairs the plan.
+    #[serde(default)]
+    runbook: Option<String>,
 }
 
 fn yes() -> bool {
@@ -180,6 +183,13 @@ async fn order(app: &App, owner: Owner, body: Execute) -> Result<TaskOrder, Box<
     let read = tokio::task::spawn_blocking(move || wanted(words, planner)).await;
     let Wanted { task, work, steps, reason } =
         read.map_err(|error| Box::new(unreadable(&format!("the order could not be read: {error}"))))??;
+    let runbook = body.runbook;
+    let is_name =
+        |name: &String| name.len() <= 60 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    if runbook.as_ref().is_some_and(|name| !is_name(name) || !matches!(work, Work::CarryOut(_))) {
+        let why = "runbook is the name of the runbook that plan is";
+        return Err(Box::new(fault(StatusCode::BAD_REQUEST, "invalid_argument", why)));
+    }
     if body.mode == Mode::Check {
         let why = "a task's mode is execute or preview";
         return Err(Box::new(fault(StatusCode::BAD_REQUEST, "invalid_argument", why)));
@@ -208,6 +218,7 @@ async fn order(app: &App, owner: Owner, body: Execute) -> Result<TaskOrder, Box<
         after,
         work,
         scheduled: None,
+        runbook,
     })
 }
 

@@ -147,6 +147,7 @@ async fn taken_in(app: &App, owner: Owner, body: NewSchedule) -> Result<Response
         after: None,
         work,
         scheduled: None,
+        runbook: None,
     };
     if serde_json::to_string(&order).map_or(usize::MAX, |text| text.len()) > ORDER_LIMIT {
         let message = "a schedule's words or plan have at most 64 KiB";

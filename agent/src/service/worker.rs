@@ -231,7 +231,10 @@ impl Worker {
             on: &mut on,
         };
         // A scheduled plan that fails is not repaired: nobody would see what a model makes of it before it is done.
-        let is_fixed = entry.order.scheduled.is_some() && matches!(entry.order.work, Work::CarryOut(_));
+        // A runbook is what was reviewed.
+        let order = &entry.order;
+        let is_fixed =
+            (order.scheduled.is_some() || order.runbook.is_some()) && matches!(order.work, Work::CarryOut(_));
         let model = self.model.as_deref().filter(|_| !is_fixed).map(|model| (&model.endpoint, &model.limits));
         let span = spans::task(&task.id);
         let begun = Begun::of(&task);

@@ -347,6 +347,8 @@ pub fn host_at(directory: &Path) -> Host {
         users: "no-such-group".to_owned(),
         calendar: Host::default().calendar,
         clock: Clock::default(),
+        runbooks: directory.join("runbooks"),
+        runbook_owner: nix::unistd::geteuid().as_raw(),
         terminals: Vec::new(),
         editor: vec!["/bin/false".to_owned()],
     }

@@ -39,6 +39,7 @@ complete -c postern -n "__fish_postern_needs_command" -f -a "run" -d 'Run a task
 complete -c postern -n "__fish_postern_needs_command" -f -a "plan" -d 'Show the plan that a task would come to, do nothing: the model\'s, or without one the offline planner\'s'
 complete -c postern -n "__fish_postern_needs_command" -f -a "tasks" -d 'Tasks of yours that the agent knows'
 complete -c postern -n "__fish_postern_needs_command" -f -a "schedule" -d 'Tasks of yours that begin by themselves: see `postern run --at`'
+complete -c postern -n "__fish_postern_needs_command" -f -a "runbook" -d 'Runbooks: reviewed procedures that run as plans, without a model'
 complete -c postern -n "__fish_postern_needs_command" -f -a "kb" -d 'The knowledge base: documents that you and your tasks can search'
 complete -c postern -n "__fish_postern_needs_command" -f -a "package" -d 'Packages'
 complete -c postern -n "__fish_postern_needs_command" -f -a "pkg" -d 'Packages'
@@ -227,6 +228,63 @@ complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_see
 complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -f -a "list" -d 'All of them, and whether the policy grants their steps to you'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -f -a "show" -d 'One runbook: its parameters, steps and notes'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -f -a "check" -d 'Check a runbook\'s text, and whether the policy grants each step: exit 0 granted, 4 with approval, 3 not granted'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -f -a "run" -d 'Carry out a runbook as a plan, without a model'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from list" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from list" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from list" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from list" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from list" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from list" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from list" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from show" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from show" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from show" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from show" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from show" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from show" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from show" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from check" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from check" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from check" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from check" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from check" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from check" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from check" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from check" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -l at -d 'Not now, but at these times: a calendar event of systemd.time(7), such as "daily 02:00" or "Mon 06:30 Europe/Berlin"' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -l every -d 'Not now, but each time that this long has passed, such as 15m or 1d; at least one minute' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -l on-failed -d 'Not now, but each time that this unit enters the state "failed"' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand kb; and not __fish_seen_subcommand_from add list remove search status" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r

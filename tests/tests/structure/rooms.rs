@@ -11,7 +11,7 @@ const ROOMS: &[&[&str]] = &[
     &["config", "redaction", "telemetry", "audit"],
     &["client", "render"],
     &["shell_parser", "shims", "shell_policy", "sandbox"],
-    &["inspect", "knowledge", "plan", "offline_planner"],
+    &["inspect", "knowledge", "plan", "runbooks", "offline_planner"],
     &["llm", "agent_loop"],
     &["store", "executor", "service"],
     &["mcp", "cli"],

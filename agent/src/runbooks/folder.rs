@@ -1,0 +1,149 @@
+//! The directories of runbooks. Only what root alone can write counts: a runbook is reviewed.
+
+use super::document::{Fault, Runbook};
+use crate::config::host::Host;
+use nix::fcntl::{OFlag, open, openat};
+use nix::sys::stat::Mode;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Largest file, in bytes.
+pub const FILE_LIMIT: u64 = 64 << 10;
+/// Most files of one directory.
+const FILES: usize = 200;
+const END: &str = ".yaml";
+
+/// Whose runbook it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The package's.
+    Package,
+    /// The site's.
+    Site,
+}
+
+/// A file, and the runbook in it or why there is none.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The name of the file without `.yaml`.
+    pub name: String,
+    /// Its path.
+    pub path: PathBuf,
+    /// Whose it is.
+    pub origin: Origin,
+    /// Its content.
+    pub runbook: Result<Runbook, Fault>,
+}
+
+/// Loads all runbooks, by name. A file of the site replaces the package's file of that name, also where it is faulty.
+#[must_use]
+pub fn load(host: &Host) -> Vec<Loaded> {
+    let mut all = BTreeMap::new();
+    for (path, origin) in [(host.runbooks.clone(), Origin::Package), (host.site_runbooks(), Origin::Site)] {
+        for loaded in directory(&path, origin, host.runbook_owner) {
+            all.insert(loaded.name.clone(), loaded);
+        }
+    }
+    all.into_values().collect()
+}
+
+/// Reads a file of anybody's, to be checked before root installs it.
+///
+/// # Errors
+/// Why it is no runbook.
+pub fn read_draft(path: &Path) -> Result<Runbook, Fault> {
+    let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let file = open(path, flags, Mode::empty()).map_err(|error| whole(error.desc()))?;
+    let stem = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(END));
+    let Some(stem) = stem else { return Err(whole("its name does not end with .yaml")) };
+    Runbook::parse(stem, &text_of(File::from(file), None)?)
+}
+
+fn whole(why: impl Into<String>) -> Fault {
+    Fault { line: 0, why: why.into() }
+}
+
+fn directory(path: &Path, origin: Origin, owner: u32) -> Vec<Loaded> {
+    let failed = |why: String| {
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        vec![Loaded { name, path: path.to_owned(), origin, runbook: Err(whole(why)) }]
+    };
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let directory = match open(path, flags, Mode::empty()) {
+        Ok(directory) => File::from(directory),
+        Err(nix::Error::ENOENT) => return Vec::new(),
+        Err(error) => return failed(format!("the directory cannot be read: {}", error.desc())),
+    };
+    if let Err(why) =
+        directory.metadata().map_err(|error| error.to_string()).and_then(|facts| owned(&facts, owner))
+    {
+        return failed(format!("the directory is not in use: {why}"));
+    }
+    let here = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    let mut names: Vec<String> = match std::fs::read_dir(here) {
+        Ok(entries) => entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| {
+                name.ends_with(END) && !name.starts_with('.') && !name.contains(postern_text::is_hostile)
+            })
+            .take(FILES + 1)
+            .collect(),
+        Err(error) => return failed(format!("the directory cannot be read: {error}")),
+    };
+    if names.len() > FILES {
+        return failed(format!("the directory is not in use: more than {FILES} files"));
+    }
+    names.sort();
+    let loaded = |name: String| {
+        let stem = name.strip_suffix(END).unwrap_or(&name).to_owned();
+        let runbook = one(&directory, &name, owner).and_then(|text| Runbook::parse(&stem, &text));
+        Loaded { name: stem, path: path.join(name), origin, runbook }
+    };
+    names.into_iter().map(loaded).collect()
+}
+
+/// Reads a file of the directory. Its owner and mode are those of the open file; a FIFO is not waited for.
+fn one(directory: &File, name: &str, owner: u32) -> Result<String, Fault> {
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    match openat(directory.as_fd(), name, flags, Mode::empty()) {
+        Ok(file) => text_of(File::from(file), Some(owner)),
+        Err(nix::Error::ELOOP) => {
+            Err(whole("a symbolic link is no reviewed file: put the file itself there"))
+        }
+        Err(error) => Err(whole(format!("it cannot be read: {}", error.desc()))),
+    }
+}
+
+fn text_of(file: File, owner: Option<u32>) -> Result<String, Fault> {
+    let facts = file.metadata().map_err(|error| whole(error.to_string()))?;
+    if !facts.is_file() {
+        return Err(whole("it is no regular file"));
+    }
+    if let Some(owner) = owner {
+        owned(&facts, owner).map_err(whole)?;
+    }
+    let mut bytes = Vec::new();
+    file.take(FILE_LIMIT + 1).read_to_end(&mut bytes).map_err(|error| whole(error.to_string()))?;
+    if bytes.len() as u64 > FILE_LIMIT {
+        return Err(whole(format!("it is larger than {} KiB", FILE_LIMIT >> 10)));
+    }
+    String::from_utf8(bytes).map_err(|_| whole("it is no UTF-8"))
+}
+
+/// Whether nobody but its owner, root, can write it.
+fn owned(facts: &Metadata, owner: u32) -> Result<(), String> {
+    if facts.uid() != owner {
+        return Err("it does not belong to root: review it, then chown it to root".to_owned());
+    }
+    if facts.mode() & 0o022 != 0 {
+        return Err("others than its owner can write it: review it, then chmod go-w".to_owned());
+    }
+    Ok(())
+}

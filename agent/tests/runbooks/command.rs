@@ -1,0 +1,147 @@
+//! `postern runbook`: decided under the policy, and carried out as a plan.
+
+use crate::RESTART;
+use crate::common::{Place, Play, Policy, completed, ended, refused, unit};
+use crate::files::write;
+use postern_agent::Exit;
+use postern_proto::v1::{self, Decision, Mode, Status};
+use std::sync::Arc;
+
+/// A helper that decides by the rpc's name, and does what it is asked.
+fn helper_of(decide: impl Fn(&str) -> Decision + Send + Sync + 'static) -> Play {
+    let policy: Policy = Arc::new(move |seen| match decide(&seen.rpc) {
+        Decision::Deny => vec![refused("no_grant")],
+        decision if seen.meta().mode() == Mode::Check => vec![completed(v1::Completed {
+            status: Status::Previewed.into(),
+            decision: decision.into(),
+            ..v1::Completed::default()
+        })],
+        _ if seen.rpc == "UnitStatus" => vec![unit(Status::Done, "app.service", "active", "running")],
+        _ => vec![ended(Status::Done, "")],
+    });
+    Play::Decide(policy)
+}
+
+fn place() -> Place {
+    let place = Place::new();
+    write(&place.host.site_runbooks(), "restart", "Restart a unit", RESTART);
+    place
+}
+
+#[tokio::test]
+async fn a_list_says_what_is_granted_and_what_lacks_and_changes_nothing() {
+    let place = place();
+    write(&place.host.runbooks, "broken", "A fault", "steps:\n  - 'a; b'\n");
+    let rest = "steps: ['systemctl stop cron', 'systemctl start cron']\n";
+    write(&place.host.runbooks, "stop", "Stop cron", rest);
+    write(&place.host.runbooks, "look", "Look", "steps: [{tool: list_disks, args: {}}]\n");
+    let helper = place.helper(vec![helper_of(|rpc| match rpc {
+        "UnitStop" => Decision::Deny,
+        "UnitStart" => Decision::Ask,
+        _ => Decision::Allow,
+    })]);
+    let ran = place.run(&["--direct", "runbook", "list"]).await;
+    let broken = place.host.runbooks.join("broken.yaml");
+    let start = format!("{}:4: step 1: ", broken.display());
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert!(lines[0].starts_with("broken   invalid") && lines[0].contains(&start), "{ran:?}");
+    assert_eq!(lines[1], "look     granted            Look");
+    assert_eq!(lines[2], "restart  depends on values  Restart a unit");
+    assert_eq!(lines[3], "stop     not granted        Stop cron");
+    assert_eq!(lines[4], "    lacks step 1 (`systemctl stop cron`): unit.stop cron.service: no_grant");
+    assert!(helper.seen().iter().all(|seen| seen.meta().mode() == Mode::Check));
+    let ran = place.run(&["--direct", "--json", "runbook"]).await.json();
+    assert_eq!(
+        (&ran[3]["state"], &ran[3]["decision"]["lacks"][0]["number"]),
+        (&"not granted".into(), &1.into())
+    );
+    assert_eq!(ran[2]["parameters"][0]["kind"], "unit");
+}
+
+#[tokio::test]
+async fn a_run_is_decided_first_and_then_carried_out_as_a_plan() {
+    let place = place();
+    let helper = place.helper(vec![helper_of(|_| Decision::Allow)]);
+    let ran = place.run(&["--direct", "runbook", "run", "restart", "unit=app"]).await;
+    assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+    let seen = helper.seen();
+    let asked: Vec<_> = seen.iter().map(|seen| (seen.rpc.as_str(), seen.meta().mode())).collect();
+    let checked = asked.iter().take_while(|(_, mode)| *mode == Mode::Check).count();
+    assert_eq!(checked, 3, "{asked:?}");
+    let expected =
+        [("UnitStatus", Mode::Execute), ("UnitRestart", Mode::Execute), ("UnitStatus", Mode::Execute)];
+    assert_eq!(asked[checked..], expected);
+    assert_eq!(seen[checked + 1].meta().reason, "runbook restart: Restart a unit (unit=app)");
+}
+
+#[tokio::test]
+async fn one_that_is_not_granted_is_not_offered_and_nothing_is_done() {
+    let place = place();
+    let helper = place
+        .helper(vec![helper_of(|rpc| if rpc == "UnitRestart" { Decision::Deny } else { Decision::Allow })]);
+    let ran = place.run(&["--direct", "runbook", "run", "restart", "unit=app"]).await;
+    assert_eq!(ran.exit, Exit::Refused, "{ran:?}");
+    assert!(ran.err.contains("unit.restart app.service: no_grant"), "{ran:?}");
+    assert!(helper.seen().iter().all(|seen| seen.meta().mode() == Mode::Check));
+    let ran = place.run(&["--direct", "runbook", "check", "restart", "unit=app"]).await;
+    assert_eq!((ran.exit, ran.out.lines().last()), (Exit::Refused, Some("restart: not granted")));
+}
+
+#[tokio::test]
+async fn a_grant_that_is_lost_after_the_check_stops_the_run() {
+    let place = place();
+    let policy: Policy = Arc::new(|seen| match (seen.rpc.as_str(), seen.meta().mode()) {
+        ("UnitRestart", Mode::Execute) => vec![refused("no_grant")],
+        ("UnitStatus", Mode::Execute) => vec![unit(Status::Done, "app.service", "active", "running")],
+        _ => vec![ended(Status::Previewed, "")],
+    });
+    place.helper(vec![Play::Decide(policy)]);
+    let ran = place.run(&["--direct", "runbook", "run", "restart", "unit=app"]).await;
+    assert_eq!(ran.exit, Exit::Refused, "{ran:?}");
+}
+
+#[tokio::test]
+async fn values_that_are_none_are_refused_before_anything_is_asked() {
+    let place = place();
+    let helper = place.helper(vec![helper_of(|_| Decision::Allow)]);
+    for value in ["unit=; rm -rf /", "unit=$(id)", "unit=-x", "unit=a b", "other=a", "unit", "unit="] {
+        let ran = place.run(&["--direct", "runbook", "run", "restart", value]).await;
+        assert_eq!(ran.exit, Exit::Usage, "{value}: {ran:?}");
+    }
+    let ran = place.run(&["--direct", "runbook", "run", "restart"]).await;
+    assert!(ran.exit == Exit::Usage && ran.err.contains("restart needs unit=UNIT"), "{ran:?}");
+    let ran = place.run(&["--direct", "runbook", "run", "nothing"]).await;
+    assert!(ran.err.contains("there is no runbook \"nothing\""), "{ran:?}");
+    assert!(helper.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_draft_is_checked_by_its_path_and_a_run_needs_a_reviewed_one() {
+    let place = place();
+    place.helper(vec![helper_of(|_| Decision::Allow)]);
+    let draft = place.path("draft.yaml");
+    std::fs::write(&draft, "name: draft\ntitle: A draft\nsteps:\n  - 'a | b'\n").unwrap();
+    let path = draft.to_str().unwrap();
+    let ran = place.run(&["--direct", "runbook", "check", path]).await;
+    assert!(ran.exit == Exit::Usage && ran.err.contains("draft.yaml:4: step 1: "), "{ran:?}");
+    std::fs::write(&draft, "name: draft\ntitle: A draft\nsteps: ['systemctl start cron']\n").unwrap();
+    let ran = place.run(&["--direct", "runbook", "check", path]).await;
+    assert_eq!((ran.exit, ran.out.lines().last()), (Exit::Done, Some("draft: granted")), "{ran:?}");
+    let ran = place.run(&["--direct", "runbook", "run", path]).await;
+    assert_ne!(ran.exit, Exit::Done);
+}
+
+#[tokio::test]
+async fn the_agent_carries_it_out_and_its_record_names_it() {
+    let place = place();
+    place.helper(vec![helper_of(|_| Decision::Allow)]);
+    place.serve();
+    let ran = place.run(&["--json", "runbook", "run", "restart", "unit=app"]).await;
+    assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+    assert_eq!((&ran.json()["runbook"], &ran.json()["status"]), (&"restart".into(), &"completed".into()));
+    let ran = place.run(&["runbook", "show", "restart"]).await;
+    assert!(
+        ran.out.contains("systemctl restart ${unit}") && ran.out.contains("such as app.service"),
+        "{ran:?}"
+    );
+}
