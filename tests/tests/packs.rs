@@ -459,7 +459,7 @@ fn redis(host: &Host) {
     let file = "/etc/redis/redis.conf";
     let kept = host.done(&["file", "read", file]).stdout;
     let lines = kept.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-    let new = lines.chain(["maxmemory 64mb"]).map(|line| format!("{line}\n")).collect::<String>();
+    let new = lines.chain(["maxmemory 64mb\n"]).collect::<Vec<_>>().join("\n");
     let written = host.done(&["file", "write", file, "--content", &new, "--json"]).json();
     host.done(&["service", "restart", "redis-server"]);
     assert!(host.done(&["command", "redis-info"]).stdout.contains("maxmemory:67108864"));
