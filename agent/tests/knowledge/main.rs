@@ -1,6 +1,9 @@
 //! The knowledge base: what is indexed and found, whose documents they are, and the host's files in it.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod questions;
+mod recall;
 
 use common::Place;
 use postern_agent::Exit;
