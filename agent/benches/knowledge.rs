@@ -146,12 +146,12 @@ async fn figures() {
     let took = index(&knowledge).await;
     let status = knowledge.status(OWNER).await.expect("a status");
     println!(
-        "index of {} documents, {:.0} MB, {} parts: {:.1} s, {:.0} MB on disk",
+        "index of {} documents, {} MB, {} parts: {:.1} s, {} MB on disk",
         status.host_documents,
-        bytes as f64 / 1e6,
+        bytes / 1_000_000,
         status.chunks,
         took.as_secs_f64(),
-        size(&state) as f64 / 1e6,
+        size(&state) / 1_000_000,
     );
     let mut times = Vec::new();
     for _ in 0..ROUNDS {

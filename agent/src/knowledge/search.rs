@@ -4,7 +4,8 @@ use super::database::failed;
 use super::document::{Fault, Hit, Origin, Scope};
 use super::query::{QUESTION_LIMIT, expression};
 use rusqlite::{Connection, params};
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 /// Chunks that are ranked before each document's best is chosen.
 const CANDIDATES: i64 = 200;
@@ -14,7 +15,15 @@ const CANDIDATES: i64 = 200;
 pub struct Candidate {
     pub hit: Hit,
     pub stamp: String,
+    /// Higher is better.
+    score: f64,
 }
+
+/// Weights of owner, title, headings and text.
+const RANK: &str = "bm25(0.0, 2.0, 1.0, 1.0)";
+/// Each further chunk of a document adds this share of the one before it, so that a page about the subject is before one
+/// that has the words once.
+const NEXT: f64 = 0.5;
 
 /// Finds the chunks that match a question best, one a document, of the host and of one owner. `is_there` says whether a
 /// document may still be shown.
@@ -32,14 +41,13 @@ pub fn search(
         return Err(Fault::Invalid("the question has no word to look for".to_owned()));
     };
     let candidates = candidates(sql, owner, &expression).map_err(|error| failed(&error))?;
-    let (mut documents, mut texts, mut hits) = (HashSet::new(), HashSet::new(), Vec::new());
-    for candidate in candidates {
+    let (mut texts, mut hits) = (HashSet::new(), Vec::new());
+    for candidate in best_of_each(candidates) {
         if hits.len() == most {
             break;
         }
         // A copy of a document under another name adds nothing.
-        let is_new = documents.insert(candidate.hit.id) && !texts.contains(&candidate.hit.text);
-        if is_new && is_there(&candidate) {
+        if !texts.contains(&candidate.hit.text) && is_there(&candidate) {
             texts.insert(candidate.hit.text.clone());
             hits.push(candidate.hit);
         }
@@ -47,17 +55,39 @@ pub fn search(
     Ok(hits)
 }
 
+/// The best chunk of each document, the document with the best chunks first. The chunks come best first.
+fn best_of_each(candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let (mut places, mut best) = (HashMap::new(), Vec::<(Candidate, f64)>::new());
+    for candidate in candidates {
+        match places.entry(candidate.hit.id) {
+            Entry::Vacant(place) => {
+                place.insert(best.len());
+                best.push((candidate, NEXT));
+            }
+            Entry::Occupied(place) => {
+                if let Some((document, share)) = best.get_mut(*place.get()) {
+                    document.score += candidate.score * *share;
+                    *share *= NEXT;
+                }
+            }
+        }
+    }
+    // Stable: of two equal ones the one that came first stays first.
+    best.sort_by(|(one, _), (other, _)| other.score.total_cmp(&one.score));
+    best.into_iter().map(|(candidate, _)| candidate).collect()
+}
+
 fn candidates(sql: &Connection, owner: Scope, expression: &str) -> rusqlite::Result<Vec<Candidate>> {
     // The expression names the scopes as well; the join alone would hold without it.
     let mut find = sql.prepare(
-        "WITH found AS (SELECT rowid AS chunk, rank AS score FROM chunk_index WHERE chunk_index MATCH ?1
+        "WITH found AS (SELECT rowid AS chunk, rank AS score FROM chunk_index WHERE chunk_index MATCH ?1 AND rank MATCH ?4
                         ORDER BY rank LIMIT ?3)
-         SELECT documents.id, origin, source, title, heading, line, body, stamp
+         SELECT documents.id, origin, source, title, heading, line, body, stamp, score
          FROM found JOIN chunks ON chunks.id = found.chunk JOIN documents ON documents.id = chunks.document
          WHERE documents.scope = 'host' OR documents.scope = ?2
          ORDER BY score, documents.id, chunks.id",
     )?;
-    let rows = find.query_map(params![expression, owner.name(), CANDIDATES], |row| {
+    let rows = find.query_map(params![expression, owner.name(), CANDIDATES, RANK], |row| {
         let origin: String = row.get(1)?;
         Ok(Candidate {
             hit: Hit {
@@ -70,6 +100,8 @@ fn candidates(sql: &Connection, owner: Scope, expression: &str) -> rusqlite::Res
                 text: row.get(6)?,
             },
             stamp: row.get(7)?,
+            // BM25 of FTS5 is below zero, the best the lowest.
+            score: -row.get::<_, f64>(8)?,
         })
     })?;
     rows.collect()
