@@ -133,7 +133,9 @@ async fn figures() {
         questions.len()
     );
     if std::env::var_os("POSTERN_MISSED").is_some() {
-        missed.iter().for_each(|missed| println!("    {missed}"));
+        for missed in &missed {
+            println!("    {missed}");
+        }
         return;
     }
     drop(knowledge);
