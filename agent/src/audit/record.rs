@@ -93,6 +93,7 @@ impl Record {
                 .object("steps", &digest_of(&json(&order.steps)).number("count", count(order.steps.len())));
         }
         args = args.text("schedule", scheduled.map_or("", |scheduled| &scheduled.schedule));
+        args = args.text("runbook", order.runbook.as_deref().unwrap_or_default());
         args = args.text("after", &cut(order.after.as_deref().unwrap_or_default()));
         args = args.flag("interactive", order.interactive);
         let members = of_task(task).object("person", &person(order.owner)).object("args", &args);
@@ -110,6 +111,11 @@ impl Record {
         outcome = outcome.number("changes", count(task.changes.len()));
         let requests = task.changes.iter().map(|change| change.request_id.as_str()).take(1000);
         outcome = outcome.texts("requests", requests);
+        outcome = outcome.texts("follows", task.follows.iter().map(|one| one.runbook.as_str()).take(50));
+        if !task.follows.is_empty() {
+            let differences = task.follows.iter().map(|one| one.differences.len()).sum();
+            outcome = outcome.number("differences", count(differences));
+        }
         if !task.usage.is_empty() {
             let sums = [tokens("input_tokens"), tokens("cached_input_tokens"), tokens("output_tokens")];
             outcome = outcome.object("tokens", &tokens_of(sums));

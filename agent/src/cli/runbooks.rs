@@ -9,19 +9,15 @@ use crate::protocol::plan::Plan;
 use crate::protocol::request::Request;
 use crate::protocol::task::Work;
 use crate::render::Table;
-use crate::runbooks::{self, Fault, Grants, Loaded, Remark, Report, Runbook, Values, parts, read_draft};
+use crate::runbooks::{
+    self, Grants, Loaded, Origin, Remark, Report, Runbook, Values, located, parts, read_draft,
+};
 use crate::shell_policy::Rules;
 use serde_json::{Value, json};
 use std::path::Path;
 
 fn invalid(why: impl Into<String>) -> AgentError {
     AgentError::new("invalid_argument", why)
-}
-
-/// A fault with its place, as compilers write it.
-fn located(path: &Path, fault: &Fault) -> String {
-    let line = if fault.line == 0 { String::new() } else { format!(":{}", fault.line) };
-    format!("{}{line}: {}", path.display(), fault.why)
 }
 
 impl Session<'_> {
@@ -42,8 +38,8 @@ impl Session<'_> {
         let transport = self.transport();
         let mut grants = Grants::new(&transport, &prepare);
         let (mut rows, mut table) = (Vec::new(), Vec::new());
-        for Loaded { name, path, origin, runbook } in &all {
-            let mut row = json!({ "name": name, "path": path, "origin": origin });
+        for Loaded { name, path, origin, replaces, runbook } in &all {
+            let mut row = json!({ "name": name, "path": path, "origin": origin, "replaces": replaces });
             match runbook {
                 Ok(runbook) => {
                     let plan = runbook.plan(&runbook.samples()).map_err(invalid)?;
@@ -54,7 +50,12 @@ impl Session<'_> {
                     } else {
                         report.state()
                     };
-                    table.push((name.clone(), state, runbook.title.clone(), lines(&report.lacks)));
+                    let of = match origin {
+                        Origin::Site if *replaces => " (of this site, in place of the package's)",
+                        Origin::Site => " (of this site)",
+                        Origin::Package => "",
+                    };
+                    table.push((name.clone(), state, format!("{}{of}", runbook.title), lines(&report.lacks)));
                     if let Some(why) = &report.unknown {
                         table.push((
                             String::new(),
@@ -99,7 +100,7 @@ impl Session<'_> {
     }
 
     fn show_runbook(&mut self, name: &str) -> Result<Exit, AgentError> {
-        let (loaded, runbook) = self.find_runbook(name)?;
+        let (loaded, runbook) = runbooks::find(self.host, name)?;
         if self.global.json.is_some() {
             let of = |list: &[runbooks::Piece]| {
                 list.iter().map(|piece| piece.value.clone()).collect::<Vec<Value>>()
@@ -122,9 +123,9 @@ impl Session<'_> {
             let path = Path::new(named);
             read_draft(path).map_err(|fault| invalid(located(path, &fault)))?
         } else {
-            self.find_runbook(named)?.1
+            runbooks::find(self.host, named)?.1
         };
-        let (plan, report) = self.decided(&runbook, values).await?;
+        let (plan, _, report) = self.decided(&runbook, values).await?;
         if let Some(why) = &report.unknown {
             return Err(unasked(why));
         }
@@ -146,8 +147,8 @@ impl Session<'_> {
     }
 
     async fn run_runbook(&mut self, name: &str, values: &[String], when: &When) -> Result<Exit, AgentError> {
-        let (_, runbook) = self.find_runbook(name)?;
-        let (plan, report) = self.decided(&runbook, values).await?;
+        let (_, runbook) = runbooks::find(self.host, name)?;
+        let (plan, values, report) = self.decided(&runbook, values).await?;
         if let Some(why) = &report.unknown {
             return Err(unasked(why));
         }
@@ -169,34 +170,24 @@ impl Session<'_> {
             steps: Vec::new(),
             work: Work::CarryOut(Box::new(plan)),
             going: Going::Anew,
-            runbook: Some(runbook.name.clone()),
+            runbook: Some((runbook.name.clone(), values)),
         };
         Ok(self.run_or_schedule(wanted, when).await)
     }
 
     /// The plan of a runbook with these values, and the policy's word about it.
-    async fn decided(&mut self, runbook: &Runbook, values: &[String]) -> Result<(Plan, Report), AgentError> {
+    async fn decided(
+        &mut self,
+        runbook: &Runbook,
+        values: &[String],
+    ) -> Result<(Plan, Values, Report), AgentError> {
         let values = runbook.values(&given(values)?).map_err(invalid)?;
         let plan = runbook.plan(&values).map_err(|why| invalid(format!("{}: {why}", runbook.name)))?;
         let rules = self.runbook_rules()?;
         let prepare = self.questions();
         let transport = self.transport();
         let report = Grants::new(&transport, &prepare).decide(&parts(&plan, &rules), &|_| false).await;
-        Ok((plan, report))
-    }
-
-    fn find_runbook(&self, name: &str) -> Result<(Loaded, Runbook), AgentError> {
-        let found = runbooks::load(self.host).into_iter().find(|loaded| loaded.name == name);
-        let Some(loaded) = found else {
-            return Err(AgentError::new(
-                "not_found",
-                format!("there is no runbook {name:?}; see postern runbook list"),
-            ));
-        };
-        match loaded.runbook.clone() {
-            Ok(runbook) => Ok((loaded, runbook)),
-            Err(fault) => Err(invalid(format!("{}; it is not in use", located(&loaded.path, &fault)))),
-        }
+        Ok((plan, values, report))
     }
 
     /// The rules of the agent's own commands, as `shell check` reads them.

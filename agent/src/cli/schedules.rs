@@ -9,7 +9,7 @@ use crate::client::pending_request::reason;
 use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::protocol::schedule::{Schedule, ScheduleState, Trigger};
-use crate::protocol::task::{Task, Work};
+use crate::protocol::task::Task;
 use crate::render::moment;
 use hyper::Method;
 use serde::Deserialize;
@@ -57,9 +57,7 @@ impl Session<'_> {
             "trigger": trigger, "task": wanted.task, "mode": self.mode(), "wait_ms": self.wait_ms(),
             "reason": reason(self.global.reason.as_deref().unwrap_or_default()),
         });
-        if let Work::CarryOut(plan) = &wanted.work {
-            body["plan"] = json!(plan);
-        }
+        wanted.carried_out(&mut body);
         let answer = match self.of_agent(Method::POST, "/schedules", Some(&body)).await {
             Ok(answer) => answer,
             Err(fault) => return self.fail(&fault),

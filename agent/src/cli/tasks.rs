@@ -12,7 +12,7 @@ use crate::client::pending_request::{AttemptError, new_id, reason};
 use crate::client::transport::Transport;
 use crate::client::undo::{Earlier, UndoGrants};
 use crate::config;
-use crate::executor::{ApprovedReads, Commands, Runner};
+use crate::executor::{ApprovedReads, Commands, Reviewed, Runner};
 use crate::inspect::ReadTools;
 use crate::offline_planner;
 use crate::protocol::event::AgentError;
@@ -24,6 +24,7 @@ use crate::protocol::task::{Task, TaskOrder, TaskStatus, Work};
 use crate::protocol::tool::Tool;
 use crate::redaction::Secrets;
 use crate::render::Later;
+use crate::runbooks::Values;
 use crate::store::{Allowed, Live, ResumeState, Slot};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -43,8 +44,19 @@ pub(super) struct RunRequest {
     pub work: Work,
     /// With what it begins.
     pub going: Going,
-    /// The runbook that its plan is.
-    pub runbook: Option<String>,
+    /// The runbook that its plan is, with the values of its parameters.
+    pub runbook: Option<(String, Values)>,
+}
+
+impl RunRequest {
+    /// Puts the plan into the body of a request: of a runbook its name, since the agent reads it itself.
+    pub(super) fn carried_out(&self, body: &mut Value) {
+        match (&self.runbook, &self.work) {
+            (Some((name, values)), _) => body["runbook"] = json!({ "name": name, "values": values }),
+            (None, Work::CarryOut(plan)) => body["plan"] = json!(plan),
+            (None, Work::Task | Work::MakePlan) => {}
+        }
+    }
 }
 
 /// How long the agent may be away while a task runs.
@@ -95,7 +107,10 @@ impl Session<'_> {
             Box::pin(self.run_there(&wish)).await
         };
         match ended {
-            Ok(Task { status: TaskStatus::Completed, plan: Some(plan), .. }) if wants_plan => {
+            Ok(Task { status: TaskStatus::Completed, plan: Some(plan), follows, .. }) if wants_plan => {
+                for followed in &follows {
+                    self.console.say(&postern_text::line(&followed.describe()));
+                }
                 self.show_plan(&plan);
                 Exit::Done
             }
@@ -127,7 +142,7 @@ impl Session<'_> {
             after: None,
             work,
             scheduled: None,
-            runbook,
+            runbook: runbook.map(|(name, _)| name),
         };
         let transport = Transport::Helper(Helper::new(&self.host.helper_socket));
         let local = ReadTools::blind();
@@ -147,6 +162,8 @@ impl Session<'_> {
                 transport: &transport,
                 local: &local,
                 knowledge: None,
+                host: self.host,
+                reviewed: Reviewed::default(),
                 order: &order,
                 // The helper itself knows this process, a client.
                 session: &String::new,
@@ -196,10 +213,7 @@ impl Session<'_> {
         match &wish.work {
             Work::Task => {}
             Work::MakePlan => body["only_plan"] = true.into(),
-            Work::CarryOut(plan) => body["plan"] = json!(plan),
-        }
-        if let Some(runbook) = &wish.runbook {
-            body["runbook"] = json!(runbook);
+            Work::CarryOut(_) => wish.carried_out(&mut body),
         }
         self.begin_there("/execute", &body).await
     }

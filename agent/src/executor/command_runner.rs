@@ -46,6 +46,12 @@ impl Commands {
         self.rules.as_ref().as_ref().err().map(String::as_str)
     }
 
+    /// The rules, or why they cannot be read.
+    #[must_use]
+    pub fn rules(&self) -> Arc<Result<Rules, String>> {
+        Arc::clone(&self.rules)
+    }
+
     /// Judges a command's text, on a thread that may block.
     ///
     /// # Errors

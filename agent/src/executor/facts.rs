@@ -13,9 +13,10 @@ const NAMED: usize = 40;
 
 impl Runner<'_> {
     /// Returns facts as one line of JSON, so that a text in it cannot end it: the host, failed units, running
-    /// services, and packages and units that the task names. Facts that cannot be had are left out.
-    pub(super) async fn facts(&mut self) -> String {
-        let mut facts = Map::new();
+    /// services, and packages and units that the task names. Facts that cannot be had are left out. Besides, the names of
+    /// the failed units.
+    pub(super) async fn facts(&mut self) -> (String, Vec<String>) {
+        let (mut facts, mut failed) = (Map::new(), Vec::new());
         let host = found(self.local, "get_system_info", json!({})).await;
         for key in ["hostname", "release", "kernel", "architecture"] {
             if let Some(fact) = host.get(key) {
@@ -27,6 +28,10 @@ impl Runner<'_> {
         {
             let known = found(self.local, "list_units", json!({ "state": state })).await;
             if let Some(units) = known["units"].as_array() {
+                if state == "failed" {
+                    failed =
+                        units.iter().filter_map(|unit| Some(unit["name"].as_str()?.to_owned())).collect();
+                }
                 facts.insert(name.to_owned(), unit_names(units, suffix));
             }
         }
@@ -45,7 +50,12 @@ impl Runner<'_> {
                 facts.insert(name.to_owned(), list.into());
             }
         }
-        if facts.is_empty() { String::new() } else { format!("\nThe host (data): {}", Value::Object(facts)) }
+        let facts = if facts.is_empty() {
+            String::new()
+        } else {
+            format!("\nThe host (data): {}", Value::Object(facts))
+        };
+        (facts, failed)
     }
 }
 

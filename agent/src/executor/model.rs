@@ -18,7 +18,7 @@ use crate::inspect::{UNREAD, is_unread};
 use crate::llm::conversation::Usage;
 use crate::llm::endpoints::{Chunk, Endpoint, NextTry};
 use crate::llm::estimate::Estimate;
-use crate::llm::tools::{Call, Checkpoint, of_task};
+use crate::llm::tools::{Call, Checkpoint, RUNBOOK, of_task};
 use crate::protocol::args::Nothing;
 use crate::protocol::event::{Decision, Description, Event};
 use crate::protocol::mode::Mode;
@@ -49,9 +49,12 @@ impl Runner<'_> {
         let words = self.left.memory.before(&self.order.task, &self.policy);
         let mode = self.order.mode;
         let past = History::new(std::mem::take(&mut self.left.said));
-        let tools = of_task(self.commands.may_run(), self.may_reboot);
+        let mut tools = of_task(self.commands.may_run(), self.may_reboot).to_vec();
+        if self.reviewed.is_offered {
+            tools.push(RUNBOOK);
+        }
         let mut dialogue =
-            Dialogue::new(endpoint, limits, tools, &system, &words).keeping(secrets).after(past);
+            Dialogue::new(endpoint, limits, &tools, &system, &words).keeping(secrets).after(past);
         self.budget = dialogue.budget();
         let mut executor = Steps { runner: self, task, price: endpoint.price() };
         let end = Box::pin(dialogue.run(&mut executor)).await;
@@ -60,13 +63,18 @@ impl Runner<'_> {
         let leaves = json!({ "remaining": remaining, "failed_approaches": log.failed(), "well": log.well(),
             "policy": executor.runner.policy });
         (executor.runner.on)("leaves", leaves, executor.task);
+        let runner = executor.runner;
         add_usage(task, dialogue.usage(), endpoint.price());
+        let done = task.results.to_vec();
+        runner.record_followed(task, &done);
         finish(task, end, mode);
     }
 
     /// Describes the host and the grants, for the prompt. Unknown facts are left out.
     pub(super) async fn bounds(&mut self, task: &Task) -> String {
-        let mut text = self.situation() + &self.facts().await;
+        let (facts, failed_units) = self.facts().await;
+        let mut text = self.situation() + &facts;
+        text.push_str(&self.runbooks_that_fit(task, failed_units).await);
         let ask = PendingRequest {
             request: Request::PolicyDescribe(Nothing {}),
             id: new_id(),
@@ -145,7 +153,7 @@ impl ToolExecutor for Steps<'_, '_> {
         if !is_ahead {
             self.runner.announce(self.task, number, &tool, "running");
         }
-        let found = if is_ahead { None } else { self.runner.read(&tool).await };
+        let found = if is_ahead { None } else { self.runner.read(self.task, &tool).await };
         let (result, mut content) = if let Some(found) = found {
             let result = self.runner.cleaned(found.result(number, &tool));
             if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {

@@ -1,6 +1,7 @@
 //! Computes a task's outcome from its record and the helper's outcomes, not from anybody's claims.
 
 use crate::llm::tools::FinishOutcome;
+use crate::protocol::runbook::Followed;
 use crate::protocol::step::{StepResult, StepStatus};
 use crate::protocol::task::{Task, TaskStatus};
 use crate::protocol::tool::Tool;
@@ -163,5 +164,16 @@ pub(super) fn with_record(task: &Task, words: &str) -> String {
     let words = words.replace(RECORD.trim_end(), "[the model's words] record:");
     let changed = Some(changed(task)).filter(|changed| !changed.is_empty());
     let changed = changed.unwrap_or_else(|| "nothing was changed".to_owned());
-    format!("{}\n{RECORD}{}", words.trim_end(), joined([changed, not_done(task, &task.not_done())]))
+    let parts = [changed, followed(task), not_done(task, &task.not_done())];
+    format!("{}\n{RECORD}{}", words.trim_end(), joined(parts))
+}
+
+/// A summary, and how far it is as the runbooks that a model said it follows.
+pub(super) fn with_followed(task: &Task, summary: &str) -> String {
+    joined([summary.trim_end().trim_end_matches('.').to_owned(), followed(task)])
+}
+
+/// Says of each runbook that a model followed what was done otherwise.
+fn followed(task: &Task) -> String {
+    joined(task.follows.iter().map(Followed::describe))
 }

@@ -2,6 +2,7 @@
 
 use super::model::{outcome_of, say_retry, tool};
 use super::model_result::{excerpt, model_result};
+use super::outcome::with_followed;
 use super::runner::Runner;
 use super::usage::add_usage;
 use crate::agent_loop::dialogue::{Dialogue, End, ToolExecutor};
@@ -10,13 +11,14 @@ use crate::audit::{ModelCall, Record};
 use crate::config::tables::Limits;
 use crate::llm::endpoints::{Chunk, Endpoint};
 use crate::llm::estimate::Estimate;
-use crate::llm::tools::{Call, PLANNING};
+use crate::llm::tools::{Call, PLANNING, RUNBOOK};
 use crate::plan;
 use crate::protocol::plan::{Check, Code, Expected, Plan, Step, Unfit};
 use crate::protocol::question::{Choice, Kind, UserAnswer};
 use crate::protocol::step::StepResult;
 use crate::protocol::task::{Task, TaskStatus};
 use crate::protocol::tool::Tool;
+use crate::runbooks::as_done;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -40,7 +42,8 @@ impl Runner<'_> {
         let words = self.order.task.clone();
         (task.status, task.summary) = match self.planned_by(task, endpoint, limits, &words, None).await {
             Ok(plan) => {
-                let summary = plan.goal().to_owned();
+                self.record_followed(task, &as_done(&plan));
+                let summary = with_followed(task, plan.goal());
                 task.plan = Some(plan);
                 (TaskStatus::Completed, summary)
             }
@@ -120,7 +123,11 @@ impl Runner<'_> {
         let secrets = self.secrets;
         let bounds = self.bounds(task).await;
         let system = secrets.text(&format!("{SYSTEM}{}{bounds}", self.site)).0;
-        let mut dialogue = Dialogue::new(endpoint, limits, PLANNING, &system, words)
+        let mut tools = PLANNING.to_vec();
+        if self.reviewed.is_offered {
+            tools.push(RUNBOOK);
+        }
+        let mut dialogue = Dialogue::new(endpoint, limits, &tools, &system, words)
             .keeping(secrets)
             .charged_to(self.budget.clone());
         let mut executor = Planning { runner: self, task, done, tries: 0, plan: None };

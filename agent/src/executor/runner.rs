@@ -3,11 +3,13 @@
 use super::ahead::EarlyResult;
 use super::approved::ApprovedReads;
 use super::command_runner::Commands;
+use super::runbooks::Reviewed;
 use crate::agent_loop::budget::Budget;
 use crate::audit::{AuditLog, Record};
 use crate::client::pending_request::Outcome;
 use crate::client::transport::Transport;
 use crate::client::undo::{Earlier, UndoGrants, has_inverse};
+use crate::config::host::Host;
 use crate::inspect::ReadTools;
 use crate::knowledge::KnowledgeBase;
 use crate::protocol::args::Of;
@@ -48,6 +50,10 @@ pub struct Runner<'a> {
     pub local: &'a ReadTools,
     /// The knowledge base, where there is one.
     pub knowledge: Option<&'a KnowledgeBase>,
+    /// The host: its runbooks are there.
+    pub host: &'a Host,
+    /// Its runbooks, once they are read.
+    pub reviewed: Reviewed,
     /// The order.
     pub order: &'a TaskOrder,
     /// The token of the person's session as it is quoted last; empty where they have left.

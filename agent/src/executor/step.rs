@@ -43,7 +43,7 @@ impl Runner<'_> {
         if let Some(outcome) = self.come_ahead(task, number).await {
             return result(number, tool, &outcome, self.secrets);
         }
-        if let Some(found) = self.read(tool).await {
+        if let Some(found) = self.read(task, tool).await {
             return self.cleaned(found.result(number, tool));
         }
         let mode = self.order.mode;
@@ -94,13 +94,14 @@ impl Runner<'_> {
     }
 
     /// Runs a read-only tool of the agent; `None` for a tool of the helper.
-    pub(super) async fn read(&mut self, tool: &Tool) -> Option<ReadResult> {
+    pub(super) async fn read(&mut self, task: &Task, tool: &Tool) -> Option<ReadResult> {
         let mut cancel = self.cancel.clone();
         let reading = async {
             match tool {
                 Tool::SearchKnowledge { query } => {
                     Some(search(self.knowledge, self.order.owner, query).await)
                 }
+                Tool::Runbook { name, follow } => Some(self.runbook(task, name, follow.as_ref()).await),
                 _ => self.local.run(tool).await,
             }
         };

@@ -21,6 +21,7 @@ mod search;
 mod system;
 mod units;
 
+pub use packages::installed_packages;
 pub use read_result::{ReadResult, UNREAD, is_unread};
 pub use read_tool::{READ_TIME, ReadTools};
 pub(crate) use roots::opened as open_entry;

@@ -4,9 +4,9 @@ use super::list::List;
 use super::read_error::ReadError;
 use super::read_result::{HostPaths, ReadResult};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where it is, below the root directory.
 const STATUS: &str = "var/lib/dpkg/status";
@@ -56,6 +56,28 @@ pub fn list(places: &HostPaths, contains: Option<&str>) -> Result<ReadResult, Re
     }
     list.put("packages", &mut content);
     Ok(ReadResult::seen(content))
+}
+
+/// The names of the packages that are installed; none where dpkg's status file cannot be read.
+#[must_use]
+pub fn installed_packages(root: &Path) -> BTreeSet<String> {
+    let (mut names, mut package) = (BTreeSet::new(), String::new());
+    let Ok(file) = std::fs::File::open(root.join(STATUS)) else { return names };
+    let mut file = BufReader::new(file);
+    let mut line = Vec::new();
+    while (&mut file).take(LINE_LIMIT as u64).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        let text = String::from_utf8_lossy(&line);
+        if let Some(name) = text.strip_prefix("Package: ") {
+            name.trim_end().clone_into(&mut package);
+        } else if text
+            .strip_prefix("Status: ")
+            .is_some_and(|status| status.trim_end().ends_with(" installed"))
+        {
+            names.insert(std::mem::take(&mut package));
+        }
+        line.clear();
+    }
+    names
 }
 
 /// Name, state and what is told of a package.

@@ -113,6 +113,7 @@ fn operation(tool: &Tool) -> Option<Operation> {
         }
         Tool::Shell { .. }
         | Tool::SearchKnowledge { .. }
+        | Tool::Runbook { .. }
         | Tool::Request(_)
         | Tool::PkgInstall { .. }
         | Tool::Package(_)

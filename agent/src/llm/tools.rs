@@ -13,10 +13,10 @@ mod table;
 pub use arguments::{
     ApplyPatch, AskPerson, Checkpoint, File, Finish, FinishOutcome, GetNetwork, GetSystemInfo, ListDisks,
     ListPackages, ListProcesses, ListTimers, ListUnits, MakePlan, Package, PkgInstall, ReadFile, Reboot,
-    RunCommand, SearchFiles, SearchKnowledge, SearchLogs, Service, Shell, Text, Undo, UnitJournal,
+    RunCommand, Runbook, SearchFiles, SearchKnowledge, SearchLogs, Service, Shell, Text, Undo, UnitJournal,
     UnitsReload, WriteFile,
 };
 
 pub use call::Call;
 pub use registry::{Arguments, NoCall, OUTPUT, REQUEST_OUTPUT, Redaction, TIME, Time, Tool, check};
-pub use table::{ALL, CHECKPOINT, PLANNING, TASK, TOOLS, of_task};
+pub use table::{ALL, CHECKPOINT, PLANNING, RUNBOOK, TASK, TOOLS, of_task};

@@ -102,6 +102,9 @@ fn call_fits(tool: &Tool) -> Result<(), Unfit> {
     if let Tool::Shell { cmd } = tool {
         judged(cmd)?;
     }
+    if matches!(tool, Tool::Runbook { .. }) {
+        return Err(unfit(Code::InvalidSchema, "a runbook is no step of another plan: write its steps out"));
+    }
     if let Tool::ApplyPatch { diff } = tool
         && let Err(fault) = parse(diff.as_bytes())
     {

@@ -13,6 +13,7 @@ pub(crate) mod question;
 pub(crate) mod request;
 mod request_text;
 pub(crate) mod results;
+pub(crate) mod runbook;
 pub mod schedule;
 pub(crate) mod step;
 pub(crate) mod task;

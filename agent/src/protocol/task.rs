@@ -5,6 +5,7 @@ use super::owner::Owner;
 use super::plan::Plan;
 use super::question::Question;
 use super::results::{self, Results};
+use super::runbook::Followed;
 use super::step::StepResult;
 use super::tool::Tool;
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,9 @@ pub struct Task {
     /// The runbook that it carries out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runbook: Option<String>,
+    /// The runbooks that its model said it follows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub follows: Vec<Followed>,
 }
 
 /// A request that waits for somebody's approval.
@@ -234,6 +238,7 @@ impl Task {
             usage: Map::new(),
             schedule: order.scheduled.as_ref().map(|scheduled| scheduled.schedule.clone()),
             runbook: order.runbook.clone(),
+            follows: Vec::new(),
         }
     }
 

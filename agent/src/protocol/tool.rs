@@ -106,6 +106,14 @@ pub enum Tool {
         /// Words to look for.
         query: String,
     },
+    /// Look at a runbook of this host, or have it as calls to follow.
+    Runbook {
+        /// Its name.
+        name: String,
+        /// Values of its parameters, to follow it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        follow: Option<BTreeMap<String, String>>,
+    },
     /// Look at the host.
     GetSystemInfo {},
     /// List units.
@@ -253,6 +261,11 @@ impl Tool {
             Self::SearchFiles { path, text, .. } => format!("look for {text:?} in {path}"),
             Self::SearchLogs { text, .. } => format!("look for {text:?} in the logs"),
             Self::SearchKnowledge { query } => format!("look for {query:?} in the knowledge base"),
+            Self::Runbook { name, follow: None } => format!("look at the runbook {name}"),
+            Self::Runbook { name, follow: Some(values) } => {
+                let values = values.iter().map(|(key, value)| format!(" {key}={}", brief(value)));
+                format!("follow the runbook {name}{}", values.collect::<String>())
+            }
             Self::GetSystemInfo {} => "look at the host".to_owned(),
             Self::ListUnits { .. } => "list the units".to_owned(),
             Self::ListTimers {} => "list the timers".to_owned(),

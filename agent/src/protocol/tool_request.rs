@@ -62,6 +62,7 @@ pub fn request(tool: &Tool) -> Option<Request> {
         | Tool::SearchFiles { .. }
         | Tool::SearchLogs { .. }
         | Tool::SearchKnowledge { .. }
+        | Tool::Runbook { .. }
         | Tool::GetSystemInfo {}
         | Tool::ListUnits { .. }
         | Tool::ListTimers {}

@@ -106,6 +106,10 @@ pub fn command(text: &str, values: &Values) -> Result<String, String> {
         ));
     }
     let filled: Vec<String> = words.iter().map(|word| unmarked(word, &used)).collect();
+    // A negative number is a value too.
+    if words.iter().zip(&filled).any(|(word, filled)| word.starts_with(MARK) && filled.starts_with('-')) {
+        return Err(format!("{text:?}: a value that begins with - would be an option"));
+    }
     let line = filled.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     // The plan's own splitter reads it again.
     if split(&line)? != filled {

@@ -81,7 +81,10 @@ fn argument(value: &Value, runbook: &Runbook, values: &Values) -> Result<Value, 
             Value::Array(list.iter().map(|one| argument(one, runbook, values)).collect::<Result<_, _>>()?)
         }
         Value::Object(members) => {
-            let filled = members.iter().map(|(key, one)| Ok((key.clone(), argument(one, runbook, values)?)));
+            let filled = members.iter().map(|(key, one)| match names(key)?.first() {
+                None => Ok((key.clone(), argument(one, runbook, values)?)),
+                Some(name) => Err(format!("${{{name}}}: a placeholder is a value, not the name of one")),
+            });
             Value::Object(filled.collect::<Result<_, String>>()?)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),

@@ -1,6 +1,7 @@
 //! Which runbooks fit a task.
 
 use super::document::Runbook;
+use crate::inspect::installed_packages;
 use std::path::Path;
 
 /// So much of a task's words is looked at, in bytes.
@@ -17,10 +18,19 @@ pub struct Situation<'s> {
     pub root: &'s Path,
 }
 
+/// Why a runbook fits. The words of a task count more than a failed unit that it may have nothing to do with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// A pattern of tasks fits the words.
+    Asked,
+    /// A pattern of units fits a failed unit.
+    Failed,
+}
+
 impl Runbook {
-    /// Whether it fits: all facts hold, and a pattern of tasks fits the words, or one of units a failed unit.
+    /// Whether it fits, and why: all facts hold, and a pattern of tasks fits the words, or one of units a failed unit.
     #[must_use]
-    pub fn fits(&self, situation: Situation<'_>) -> bool {
+    pub fn fits(&self, situation: Situation<'_>) -> Option<Fit> {
         let mut end = situation.task.len().min(WORDS);
         while !situation.task.is_char_boundary(end) {
             end -= 1;
@@ -33,17 +43,16 @@ impl Runbook {
                 .iter()
                 .any(|unit| self.when.failed_units.iter().any(|glob| glob.fits(unit)))
         };
-        (is_asked || is_failed()) && self.holds(situation.root)
+        let fit = if is_asked { Some(Fit::Asked) } else { is_failed().then_some(Fit::Failed) };
+        fit.filter(|_| self.holds(situation.root))
     }
 
     fn holds(&self, root: &Path) -> bool {
         let below = |path: &str| root.join(path.trim_start_matches('/'));
-        let is_installed = |name: &String| {
-            let info = below("/var/lib/dpkg/info");
-            // Of a package for several architectures dpkg's name has its own.
-            info.join(format!("{name}.list")).exists()
-                || ["amd64", "arm64"].iter().any(|arch| info.join(format!("{name}:{arch}.list")).exists())
-        };
-        self.when.files.iter().all(|path| below(path).exists()) && self.when.packages.iter().all(is_installed)
+        self.when.files.iter().all(|path| below(path).exists())
+            && (self.when.packages.is_empty() || {
+                let installed = installed_packages(root);
+                self.when.packages.iter().all(|name| installed.contains(name))
+            })
     }
 }

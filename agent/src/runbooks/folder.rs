@@ -2,10 +2,12 @@
 
 use super::document::{Fault, Runbook};
 use crate::config::host::Host;
+use crate::protocol::event::AgentError;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd};
@@ -37,6 +39,8 @@ pub struct Loaded {
     pub path: PathBuf,
     /// Whose it is.
     pub origin: Origin,
+    /// The package has one of that name too, which is not in use.
+    pub replaces: bool,
     /// Its content.
     pub runbook: Result<Runbook, Fault>,
 }
@@ -44,13 +48,39 @@ pub struct Loaded {
 /// Loads all runbooks, by name. A file of the site replaces the package's file of that name, also where it is faulty.
 #[must_use]
 pub fn load(host: &Host) -> Vec<Loaded> {
-    let mut all = BTreeMap::new();
+    let mut all = BTreeMap::<String, Loaded>::new();
     for (path, origin) in [(host.runbooks.clone(), Origin::Package), (host.site_runbooks(), Origin::Site)] {
-        for loaded in directory(&path, origin, host.runbook_owner) {
+        for mut loaded in directory(&path, origin, host.runbook_owner) {
+            loaded.replaces = all.contains_key(&loaded.name);
             all.insert(loaded.name.clone(), loaded);
         }
     }
     all.into_values().collect()
+}
+
+/// Finds a runbook by its name.
+///
+/// # Errors
+/// There is none, or it is not in use.
+pub fn find(host: &Host, name: &str) -> Result<(Loaded, Runbook), AgentError> {
+    let Some(loaded) = load(host).into_iter().find(|loaded| loaded.name == name) else {
+        let why = format!("there is no runbook {name:?}; see postern runbook list");
+        return Err(AgentError::new("not_found", why));
+    };
+    match loaded.runbook.clone() {
+        Ok(runbook) => Ok((loaded, runbook)),
+        Err(fault) => {
+            let why = format!("{}; it is not in use", located(&loaded.path, &fault));
+            Err(AgentError::new("invalid_argument", why))
+        }
+    }
+}
+
+/// A fault with its place, as compilers write it.
+#[must_use]
+pub fn located(path: &Path, fault: &Fault) -> String {
+    let line = if fault.line == 0 { String::new() } else { format!(":{}", fault.line) };
+    format!("{}{line}: {}", path.display(), fault.why)
 }
 
 /// Reads a file of anybody's, to be checked before root installs it.
@@ -72,7 +102,7 @@ fn whole(why: impl Into<String>) -> Fault {
 fn directory(path: &Path, origin: Origin, owner: u32) -> Vec<Loaded> {
     let failed = |why: String| {
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        vec![Loaded { name, path: path.to_owned(), origin, runbook: Err(whole(why)) }]
+        vec![Loaded { name, path: path.to_owned(), origin, replaces: false, runbook: Err(whole(why)) }]
     };
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let directory = match open(path, flags, Mode::empty()) {
@@ -86,13 +116,11 @@ fn directory(path: &Path, origin: Origin, owner: u32) -> Vec<Loaded> {
         return failed(format!("the directory is not in use: {why}"));
     }
     let here = format!("/proc/self/fd/{}", directory.as_raw_fd());
-    let mut names: Vec<String> = match std::fs::read_dir(here) {
+    let mut names: Vec<OsString> = match std::fs::read_dir(here) {
         Ok(entries) => entries
             .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter(|name| {
-                name.ends_with(END) && !name.starts_with('.') && !name.contains(postern_text::is_hostile)
-            })
+            .map(|entry| entry.file_name())
+            .filter(|name| is_meant(name.as_encoded_bytes()))
             .take(FILES + 1)
             .collect(),
         Err(error) => return failed(format!("the directory cannot be read: {error}")),
@@ -101,12 +129,24 @@ fn directory(path: &Path, origin: Origin, owner: u32) -> Vec<Loaded> {
         return failed(format!("the directory is not in use: more than {FILES} files"));
     }
     names.sort();
-    let loaded = |name: String| {
-        let stem = name.strip_suffix(END).unwrap_or(&name).to_owned();
-        let runbook = one(&directory, &name, owner).and_then(|text| Runbook::parse(&stem, &text));
-        Loaded { name: stem, path: path.join(name), origin, runbook }
+    let loaded = |name: OsString| {
+        let shown = postern_text::line(&name.to_string_lossy());
+        let plain = name.to_str().filter(|name| *name == shown).and_then(|name| name.strip_suffix(END));
+        let (stem, runbook) = match plain {
+            Some(stem) => {
+                let text = one(&directory, &shown, owner);
+                (stem.to_owned(), text.and_then(|text| Runbook::parse(stem, &text)))
+            }
+            None => (shown.clone(), Err(whole("it is not in use: its name is not NAME.yaml"))),
+        };
+        Loaded { name: stem, path: path.join(shown), origin, replaces: false, runbook }
     };
     names.into_iter().map(loaded).collect()
+}
+
+/// Whether a file is meant as a runbook: of another kind are an editor's and dpkg's copies.
+fn is_meant(name: &[u8]) -> bool {
+    !name.starts_with(b".") && (name.ends_with(b".yaml") || name.ends_with(b".yml"))
 }
 
 /// Reads a file of the directory. Its owner and mode are those of the open file; a FIFO is not waited for.

@@ -6,12 +6,14 @@
 //! text of a typed call, never words of a shell.
 
 mod argument;
+mod compare;
 mod document;
 mod fill;
 mod fit;
 mod folder;
 mod grants;
 mod needs;
+mod offer;
 mod parameter;
 mod parse;
 mod pattern;
@@ -19,10 +21,12 @@ mod place;
 mod show;
 
 pub use argument::Values;
+pub use compare::{as_done, compare};
 pub use document::{Fault, Piece, Runbook, When};
-pub use fit::Situation;
-pub use folder::{FILE_LIMIT, Loaded, Origin, load, read_draft};
+pub use fit::{Fit, Situation};
+pub use folder::{FILE_LIMIT, Loaded, Origin, find, load, located, read_draft};
 pub use grants::{Grants, Remark, Report};
 pub use needs::{Need, Part, PlannedPart, parts};
+pub use offer::{Fitting, as_calls, fitting, summaries, whole};
 pub use parameter::{Kind, Parameter};
 pub use show::text;

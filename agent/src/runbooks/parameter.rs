@@ -86,7 +86,9 @@ impl Parameter {
                 only(|c| c.is_ascii_alphanumeric() || "@:._-".contains(c)) && !value.starts_with('.')
             }
             Kind::Package => {
+                // `apt-get install name-` removes the package.
                 value.len() > 1
+                    && !value.ends_with('-')
                     && value.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
                     && only(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "+.-".contains(c))
             }

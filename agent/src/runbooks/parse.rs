@@ -16,6 +16,8 @@ const PARAMETERS: usize = 16;
 const PATTERNS: usize = 16;
 /// Longest line of text for people, in bytes.
 const LINE: usize = 200;
+/// Deepest nesting; each level costs stack.
+const DEPTH: usize = 16;
 /// Longest notes, in bytes.
 const NOTES: usize = 8 << 10;
 
@@ -96,7 +98,8 @@ impl Runbook {
                 return fault(at, "a control or invisible character: write it out, or leave it out");
             }
         }
-        let text: Text = serde_saphyr::from_str(text).map_err(|error| {
+        let options = serde_saphyr::options! { budget: serde_saphyr::budget! { max_depth: DEPTH } };
+        let text: Text = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
             let line = error.location().map_or(0, |location| location.line());
             let why = error.without_snippet().to_string();
             Fault { line, why: postern_text::line(why.lines().next().unwrap_or_default()) }

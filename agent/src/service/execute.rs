@@ -3,12 +3,12 @@
 use super::app::{App, Caller, Peer};
 use super::connections::named_session;
 use super::failure::{Failure, bad_body, fault};
-use super::plans::{Planner, Wanted, Words, wanted};
+use super::plans::{Planner, RunbookOrder, Wanted, Words, wanted};
 use super::tasks::{find, unreadable};
 use crate::client::pending_request::new_id;
 use crate::protocol::mode::Mode;
 use crate::protocol::owner::{Owner, Right};
-use crate::protocol::task::{Task, TaskOrder, Work};
+use crate::protocol::task::{Task, TaskOrder};
 use crate::protocol::tool::Tool;
 use crate::store::{Added, Entry, IdempotencyKey, KnownOrder};
 use axum::Json;
@@ -65,9 +65,9 @@ pub struct Execute {
     /// The steps, where the person says them instead of the words.
     #[serde(default)]
     steps: Vec<Tool>,
-    /// The name of the runbook that the plan is: no model repairs the plan.
+    /// A runbook of this host to carry out: a plan that no model repairs.
     #[serde(default)]
-    runbook: Option<String>,
+    runbook: Option<RunbookOrder>,
 }
 
 fn yes() -> bool {
@@ -174,22 +174,17 @@ async fn order(app: &App, owner: Owner, body: Execute) -> Result<TaskOrder, Box<
     let words = Words {
         task: body.task,
         plan: body.plan,
+        runbook: body.runbook,
         steps: body.steps,
         only_plan: body.only_plan,
         reason: body.reason,
     };
     let planner = if app.model.is_some() { Planner::Model } else { Planner::Offline };
-    // A plan's commands are read in it.
-    let read = tokio::task::spawn_blocking(move || wanted(words, planner)).await;
-    let Wanted { task, work, steps, reason } =
+    // A plan's commands are read in it, and a runbook's file.
+    let host = app.scheduler.host.clone();
+    let read = tokio::task::spawn_blocking(move || wanted(words, planner, &host)).await;
+    let Wanted { task, work, steps, reason, runbook } =
         read.map_err(|error| Box::new(unreadable(&format!("the order could not be read: {error}"))))??;
-    let runbook = body.runbook;
-    let is_name =
-        |name: &String| name.len() <= 60 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    if runbook.as_ref().is_some_and(|name| !is_name(name) || !matches!(work, Work::CarryOut(_))) {
-        let why = "runbook is the name of the runbook that plan is";
-        return Err(Box::new(fault(StatusCode::BAD_REQUEST, "invalid_argument", why)));
-    }
     if body.mode == Mode::Check {
         let why = "a task's mode is execute or preview";
         return Err(Box::new(fault(StatusCode::BAD_REQUEST, "invalid_argument", why)));

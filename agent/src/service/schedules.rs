@@ -5,7 +5,7 @@ use super::calendar::{self, CalendarError};
 use super::execute::Accepted;
 use super::failure::{Failure, bad_body, fault};
 use super::limits::Permit;
-use super::plans::{Planner, Wanted, Words, wanted};
+use super::plans::{Planner, RunbookOrder, Wanted, Words, wanted};
 use super::scheduler::{NotBegun, in_time};
 use super::tasks::unreadable;
 use crate::audit::Record;
@@ -49,6 +49,9 @@ pub struct NewSchedule {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     plan: Option<Value>,
+    /// A runbook of this host to carry out, as it is now.
+    #[serde(default)]
+    runbook: Option<RunbookOrder>,
     /// The steps, where the person says them instead of the words.
     #[serde(default)]
     steps: Vec<Tool>,
@@ -108,16 +111,17 @@ pub async fn add(
 }
 
 async fn taken_in(app: &App, owner: Owner, body: NewSchedule) -> Result<Response, Refusal> {
-    let NewSchedule { trigger, task, plan, steps, mode, reason, wait_ms } = body;
+    let NewSchedule { trigger, task, plan, runbook, steps, mode, reason, wait_ms } = body;
     let _permit = permit(app, owner)?;
     let person = person(app, owner).await?;
     if mode == Mode::Check {
         return wrong("a schedule's mode is execute or preview");
     }
     let planner = if app.model.is_some() { Planner::Model } else { Planner::Offline };
-    let words = Words { task, plan, steps, only_plan: false, reason };
-    let read = tokio::task::spawn_blocking(move || wanted(words, planner)).await;
-    let Wanted { task, work, steps, reason } =
+    let words = Words { task, plan, runbook, steps, only_plan: false, reason };
+    let host = app.scheduler.host.clone();
+    let read = tokio::task::spawn_blocking(move || wanted(words, planner, &host)).await;
+    let Wanted { task, work, steps, reason, runbook } =
         read.map_err(|error| Box::new(unreadable(&format!("the order could not be read: {error}"))))??;
     let now = app.scheduler.host.clock.now();
     let (trigger, next, seen_failure_us) = foreseen(app, trigger, now).await?;
@@ -147,7 +151,7 @@ async fn taken_in(app: &App, owner: Owner, body: NewSchedule) -> Result<Response
         after: None,
         work,
         scheduled: None,
-        runbook: None,
+        runbook,
     };
     if serde_json::to_string(&order).map_or(usize::MAX, |text| text.len()) > ORDER_LIMIT {
         let message = "a schedule's words or plan have at most 64 KiB";

@@ -12,7 +12,7 @@ use crate::config::host::{Host, host_name};
 use crate::config::site_prompt;
 use crate::config::tables::Limits;
 use crate::config::values::WebhookEvent;
-use crate::executor::{ApprovedReads, Commands, Runner};
+use crate::executor::{ApprovedReads, Commands, Reviewed, Runner};
 use crate::inspect::ReadTools;
 use crate::inspect::membership::{may_give_tasks, member};
 use crate::knowledge::{Fault, KnowledgeBase, log};
@@ -204,6 +204,8 @@ impl Worker {
             transport: &self.transport,
             local: &self.local,
             knowledge: Some(&self.knowledge),
+            host: &self.host,
+            reviewed: Reviewed::default(),
             order: &entry.order,
             session: &|| entry.session(),
             cancel: entry.cancel.subscribe(),

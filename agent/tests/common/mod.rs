@@ -380,6 +380,18 @@ impl Place {
         path
     }
 
+    /// A runbook of the site with this rest after name and title.
+    pub fn runbook(&self, name: &str, title: &str, rest: &str) -> PathBuf {
+        let directory = self.host.site_runbooks();
+        std::fs::create_dir_all(&directory).expect("a directory");
+        let path = directory.join(format!("{name}.yaml"));
+        std::fs::write(&path, format!("name: {name}\ntitle: {title}\n{rest}")).expect("write");
+        for (path, mode) in [(&path, 0o644), (&directory, 0o755)] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("chmod");
+        }
+        path
+    }
+
     pub fn helper(&self, script: Vec<Play>) -> FakeHelper {
         FakeHelper::start(&self.host.helper_socket, script)
     }

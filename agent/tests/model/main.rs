@@ -31,6 +31,7 @@ mod redaction;
 mod repaired;
 mod resuming;
 mod retries;
+mod runbooks;
 mod sandbox;
 mod scenarios;
 mod schema;

@@ -1,8 +1,9 @@
 //! `postern runbook`: decided under the policy, and carried out as a plan.
 
 use crate::RESTART;
-use crate::common::{Place, Play, Policy, completed, ended, refused, unit};
+use crate::common::{HEADERS, Place, Play, Policy, completed, ended, http, refused, unit};
 use crate::files::write;
+use http_body_util::BodyExt as _;
 use postern_agent::Exit;
 use postern_proto::v1::{self, Decision, Mode, Status};
 use std::sync::Arc;
@@ -46,7 +47,7 @@ async fn a_list_says_what_is_granted_and_what_lacks_and_changes_nothing() {
     let lines: Vec<&str> = ran.out.lines().collect();
     assert!(lines[0].starts_with("broken   invalid") && lines[0].contains(&start), "{ran:?}");
     assert_eq!(lines[1], "look     granted            Look");
-    assert_eq!(lines[2], "restart  depends on values  Restart a unit");
+    assert_eq!(lines[2], "restart  depends on values  Restart a unit (of this site)");
     assert_eq!(lines[3], "stop     not granted        Stop cron");
     assert_eq!(lines[4], "    lacks step 1 (`systemctl stop cron`): unit.stop cron.service: no_grant");
     assert!(helper.seen().iter().all(|seen| seen.meta().mode() == Mode::Check));
@@ -56,6 +57,17 @@ async fn a_list_says_what_is_granted_and_what_lacks_and_changes_nothing() {
         (&"not granted".into(), &1.into())
     );
     assert_eq!(ran[2]["parameters"][0]["kind"], "unit");
+}
+
+#[tokio::test]
+async fn a_list_says_which_runbook_of_the_site_is_in_place_of_the_packages() {
+    let place = place();
+    write(&place.host.runbooks, "restart", "Of the package", RESTART);
+    place.helper(vec![helper_of(|_| Decision::Allow)]);
+    let ran = place.run(&["--direct", "runbook", "list"]).await;
+    assert!(ran.out.contains("Restart a unit (of this site, in place of the package's)"), "{ran:?}");
+    let ran = place.run(&["--direct", "--json", "runbook", "list"]).await.json();
+    assert_eq!((&ran[0]["origin"], &ran[0]["replaces"]), (&"site".into(), &true.into()), "{ran}");
 }
 
 #[tokio::test]
@@ -101,6 +113,29 @@ async fn a_grant_that_is_lost_after_the_check_stops_the_run() {
 }
 
 #[tokio::test]
+async fn exit_codes_say_what_is_wrong() {
+    let place = place();
+    write(&place.host.site_runbooks(), "broken", "A fault", "steps:\n  - 'a; b'\n");
+    let missing = place.path("no.yaml");
+    for (args, exit) in [
+        (&["check", "restart", "unit=app"][..], Exit::Unreachable),
+        (&["run", "restart", "unit=app"], Exit::Unreachable),
+        (&["show", "nothing"], Exit::Failed),
+        (&["show", "broken"], Exit::Usage),
+        (&["run", "broken"], Exit::Usage),
+        (&["check", missing.to_str().unwrap()], Exit::Usage),
+    ] {
+        let ran = place.run(&[&["--direct", "runbook"], args].concat()).await;
+        assert!(ran.exit == exit && !ran.err.is_empty(), "{args:?}: {ran:?}");
+        let ran = place.run(&[&["--direct", "--json", "runbook"], args].concat()).await;
+        assert!(ran.exit == exit && ran.json()["error"].is_object(), "{args:?}: {ran:?}");
+    }
+    place.helper(vec![helper_of(|_| Decision::Ask)]);
+    let ran = place.run(&["--direct", "runbook", "check", "restart", "unit=app"]).await;
+    assert_eq!(ran.exit, Exit::NotApproved, "{ran:?}");
+}
+
+#[tokio::test]
 async fn values_that_are_none_are_refused_before_anything_is_asked() {
     let place = place();
     let helper = place.helper(vec![helper_of(|_| Decision::Allow)]);
@@ -131,6 +166,15 @@ async fn a_draft_is_checked_by_its_path_and_a_run_needs_a_reviewed_one() {
     assert_ne!(ran.exit, Exit::Done);
 }
 
+/// Posts to the agent; the status and the answer.
+async fn post(place: &Place, path: &str, body: &serde_json::Value) -> (u16, serde_json::Value) {
+    let stream = tokio::net::UnixStream::connect(&place.host.agent_socket).await.unwrap();
+    let response = http(stream, "POST", path, &HEADERS, &body.to_string()).await;
+    let status = response.status().as_u16();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    (status, serde_json::from_slice(&bytes).unwrap())
+}
+
 #[tokio::test]
 async fn the_agent_carries_it_out_and_its_record_names_it() {
     let place = place();
@@ -139,6 +183,25 @@ async fn the_agent_carries_it_out_and_its_record_names_it() {
     let ran = place.run(&["--json", "runbook", "run", "restart", "unit=app"]).await;
     assert_eq!(ran.exit, Exit::Done, "{ran:?}");
     assert_eq!((&ran.json()["runbook"], &ran.json()["status"]), (&"restart".into(), &"completed".into()));
+    // Over HTTP too it is the host's own runbook that runs: a plan cannot be named after one.
+    let plan = serde_json::json!({ "plan_type": "command_plan", "goal": "g", "commands": ["true"] });
+    for (body, status, code) in [
+        (serde_json::json!({ "runbook": { "name": "restart" }, "plan": plan }), 400, "invalid_argument"),
+        (serde_json::json!({ "runbook": "restart", "plan": plan }), 400, "invalid_argument"),
+        (
+            serde_json::json!({ "runbook": { "name": "restart", "values": { "unit": "-x" } } }),
+            422,
+            "invalid_argument",
+        ),
+        (serde_json::json!({ "runbook": { "name": "restart" } }), 422, "invalid_argument"),
+        (serde_json::json!({ "runbook": { "name": "../restart" } }), 404, "not_found"),
+    ] {
+        let (answered, fault) = post(&place, "/execute", &body).await;
+        assert_eq!((answered, &fault["error"]["code"]), (status, &code.into()), "{body}: {fault}");
+    }
+    let body = serde_json::json!({ "runbook": { "name": "restart", "values": { "unit": "app" } } });
+    let (_, task) = post(&place, "/execute", &body).await;
+    assert_eq!((&task["runbook"], &task["status"]), (&"restart".into(), &"completed".into()), "{task}");
     let ran = place.run(&["runbook", "show", "restart"]).await;
     assert!(
         ran.out.contains("systemctl restart ${unit}") && ran.out.contains("such as app.service"),

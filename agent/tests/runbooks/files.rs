@@ -67,6 +67,23 @@ fn files_that_others_could_have_written_are_refused() {
 }
 
 #[test]
+fn a_file_of_another_name_is_named_and_not_in_use() {
+    let place = Place::new();
+    let site = place.host.site_runbooks();
+    write(&site, "good", "A try", RESTART);
+    let copy = |name: &std::ffi::OsStr| std::fs::copy(site.join("good.yaml"), site.join(name)).unwrap();
+    for name in ["good.yml", "good.yaml~", ".good.yaml", "good.yaml.dpkg-old", "a\u{1b}[2J.yaml", "README"] {
+        copy(name.as_ref());
+    }
+    copy(std::os::unix::ffi::OsStrExt::from_bytes(b"\xff.yaml"));
+    let all = load(&place.host);
+    let faulty: Vec<_> = all.iter().filter(|one| one.runbook.is_err()).map(|one| one.name.clone()).collect();
+    assert_eq!(all.len(), 4, "{faulty:?}");
+    assert!(why(&all, "good.yml").contains("its name is not NAME.yaml"));
+    assert!(faulty.iter().all(|name| !name.contains('\u{1b}')), "{faulty:?}");
+}
+
+#[test]
 fn too_many_files_and_a_linked_directory_are_refused() {
     let place = Place::new();
     let site = place.host.site_runbooks();

@@ -46,14 +46,49 @@ const REFUSED: &[(&str, u64, &str)] = &[
     ("steps:\n  - 'echo \u{202e}x'\n", 4, "control or invisible"),
     ("steps:\n  - \"echo \\u202ex\"\n", 4, "control or invisible"),
     ("steps:\n  - 'true'\nsteps:\n  - 'true'\n", 5, "duplicate"),
+    ("steps:\n  - {tool: service, args: {action: status, action: stop, name: a}}\n", 4, "duplicate"),
+    ("steps:\n  - {tool: runbook, args: {name: other}}\n", 4, "a runbook is no step of another plan"),
+    ("steps:\n  - 'true'\n---\nsteps: ['reboot']\n", 6, "multiple YAML documents"),
+    ("steps: !!binary dHJ1ZQ==\n", 3, ""),
+    ("steps:\n  - 'grep {{secret:db}} /etc/hosts ${no}'\n", 4, "there is no such parameter"),
+    (
+        "parameters:\n  - {name: a, kind: text, about: A, example: b}\nsteps:\n  - {tool: run_command, args: {name: x, params: {'${a}': y}}}\n",
+        6,
+        "not the name of one",
+    ),
+    (
+        "parameters:\n  - {name: a, kind: text, about: A, example: service}\nsteps:\n  - {tool: '${a}', args: {}}\n",
+        6,
+        "unknown variant",
+    ),
 ];
 
 #[test]
 fn what_is_wrong_is_named_with_its_line() {
+    let mut wrong = Vec::new();
     for (rest, line, why) in REFUSED {
         let fault = parse(rest).expect_err(rest);
-        assert!(fault.line == *line && fault.why.contains(why), "{rest}: {fault:?}");
+        if fault.line != *line || !fault.why.contains(why) {
+            wrong.push(format!("{rest}: {fault:?}"));
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// On a stack as small as that of a thread of the agent.
+#[test]
+fn deep_nesting_is_refused() {
+    let parsing = std::thread::Builder::new().stack_size(1 << 20).spawn(|| {
+        for (open, close) in [("[", "]"), ("{a: ", "}"), ("- ", "")] {
+            for depth in [100, 1000, 10_000] {
+                let text = format!("steps:\n  - {}x{}\n", open.repeat(depth), close.repeat(depth));
+                assert!(parse(&text).is_err(), "{open} {depth}");
+            }
+        }
+        let indented: String = (0..300).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+        assert!(parse(&indented).is_err());
+    });
+    parsing.unwrap().join().unwrap();
 }
 
 #[test]

@@ -48,8 +48,8 @@ fn a_text_is_one_word_whatever_it_holds() {
 fn kinds_restrict_values() {
     let refused = [
         ("unit", "a.service", &["a b", "a;b", "-a", "../a", "a/b", "$(id)", ""][..]),
-        ("package", "hello", &["Hello", "-o=x", "a b", "x", "a/b"]),
-        ("path", "/var", &["var", "/var/../etc", "//x", "-x", "/a\nb"]),
+        ("package", "hello", &["Hello", "-o=x", "a b", "x", "a/b", "curl-"]),
+        ("path", "/var", &["var", "/var/../etc", "/..", "/var/..", "//x", "-x", "/a\nb"]),
         ("name", "alice", &["a b", "-x", ".x", "a/b"]),
         ("host", "example.org", &["a b", "-x", "a_b", "a;b"]),
         ("integer", "5", &["x", "1.5", "+1", "007", "-1", "99999999999999999999"]),
@@ -87,6 +87,16 @@ fn a_value_is_never_a_program_nor_read_as_one() {
         let fault = parse(&text).expect_err(step);
         assert!(fault.why.contains("program"), "{step}: {fault:?}");
     }
+}
+
+#[test]
+fn a_negative_number_is_no_option() {
+    let text = "parameters:\n  - {name: a, kind: integer, about: A, min: -9, default: 1}\nsteps: ['head ${a} /etc/hosts']\n";
+    let runbook = parse(text).unwrap();
+    let values = runbook.values(&given("-5")).unwrap();
+    assert!(runbook.plan(&values).unwrap_err().contains("would be an option"));
+    let text = text.replace("default: 1", "default: -1");
+    assert!(parse(&text).unwrap_err().why.contains("would be an option"));
 }
 
 #[test]

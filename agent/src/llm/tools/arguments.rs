@@ -104,6 +104,15 @@ arguments! {
         #[schemars(description = "-")]
         query: Text,
     }
+    Runbook {
+        /// Its name.
+        #[schemars(description = "-")]
+        name: Text,
+        /// Values by name, to follow it; absent: only look.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "BTreeMap<String, String>")]
+        follow: Option<BTreeMap<String, String>>,
+    }
     GetSystemInfo {}
     ListUnits {
         /// A part of the name.

@@ -3,7 +3,8 @@
 use super::arguments::{
     ApplyPatch, AskPerson, Checkpoint, File, Finish, GetNetwork, GetSystemInfo, ListDisks, ListPackages,
     ListProcesses, ListTimers, ListUnits, MakePlan, Package, PkgInstall, ReadFile, Reboot, RunCommand,
-    SearchFiles, SearchKnowledge, SearchLogs, Service, Shell, Undo, UnitJournal, UnitsReload, WriteFile,
+    Runbook, SearchFiles, SearchKnowledge, SearchLogs, Service, Shell, Undo, UnitJournal, UnitsReload,
+    WriteFile,
 };
 use crate::protocol::tool::Action;
 use serde::Serialize;
@@ -40,6 +41,8 @@ pub enum Call {
     SearchLogs(SearchLogs),
     /// Find text in site notes, documents, manual pages.
     SearchKnowledge(SearchKnowledge),
+    /// Look at a reviewed runbook, or get it as calls to follow.
+    Runbook(Runbook),
     /// Look at release, kernel, memory, load, time since boot.
     GetSystemInfo(GetSystemInfo),
     /// List the loaded units with their states.
@@ -91,6 +94,7 @@ impl Call {
             | Self::SearchFiles(_)
             | Self::SearchLogs(_)
             | Self::SearchKnowledge(_)
+            | Self::Runbook(_)
             | Self::GetSystemInfo(_)
             | Self::ListUnits(_)
             | Self::ListTimers(_)

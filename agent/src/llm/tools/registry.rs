@@ -132,7 +132,7 @@ pub trait Arguments: DeserializeOwned + JsonSchema {
 }
 
 /// One tool: there is none but of a type that says all of it.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Tool {
     /// Its name, as the model has to write it.
     pub name: &'static str,

@@ -3,7 +3,8 @@
 use super::arguments::{
     ApplyPatch, AskPerson, Checkpoint, File, Finish, GetNetwork, GetSystemInfo, ListDisks, ListPackages,
     ListProcesses, ListTimers, ListUnits, MakePlan, Package, PkgInstall, ReadFile, Reboot, RunCommand,
-    SearchFiles, SearchKnowledge, SearchLogs, Service, Shell, Undo, UnitJournal, UnitsReload, WriteFile,
+    Runbook, SearchFiles, SearchKnowledge, SearchLogs, Service, Shell, Undo, UnitJournal, UnitsReload,
+    WriteFile,
 };
 use super::call::Call;
 use super::registry::{Arguments, OUTPUT, Redaction, TIME, Time, Tool};
@@ -91,13 +92,15 @@ tools! {
     Checkpoint = "checkpoint", TIME, OUTPUT, Redaction::Whole;
     /// Give the plan: it is shown to a person and carried out later, or says why there is none.
     MakePlan = "plan", Time::Task, OUTPUT, Redaction::Whole;
+    /// Look at a reviewed runbook, or get it as calls to make one by one. What you do otherwise is told to the person.
+    Runbook = "runbook", TIME, OUTPUT, Redaction::Whole;
 }
 
 /// The tools with the names that every agent of this kind has: what `postern model read` goes by.
 pub const TOOLS: &[Tool] = ALL.split_at(5).0;
 
 /// The tools of a task.
-pub const TASK: &[Tool] = ALL.split_at(ALL.len() - 2).0;
+pub const TASK: &[Tool] = ALL.split_at(ALL.len() - 3).0;
 
 /// Those of a task: the shell where commands are run, the last one where the policy grants a reboot. Each costs every
 /// request of the task its tokens.
@@ -106,6 +109,9 @@ pub const fn of_task(may_run: bool, may_reboot: bool) -> &'static [Tool] {
     let tools = if may_run { TASK } else { TASK.split_at(1).1 };
     if may_reboot { tools } else { tools.split_at(tools.len() - 1).0 }
 }
+
+/// The tool for runbooks, where some fit a task.
+pub const RUNBOOK: Tool = Tool::of::<Runbook>();
 
 /// The one tool at the end of a run.
 pub const CHECKPOINT: &[Tool] = &[Tool::of::<Checkpoint>()];

@@ -35,6 +35,7 @@ pub fn summary(record: &Value) -> String {
             digest("plan", &args["plan"]),
             digest("steps", &args["steps"]),
             labelled("schedule", &args["schedule"]),
+            labelled("runbook", &args["runbook"]),
             person(&record["person"]),
             labelled("mode", &args["mode"]),
         ],
