@@ -1,7 +1,8 @@
 //! Measures the knowledge base: `cargo bench -p postern-agent --bench knowledge --profile release`.
 //!
 //! Prints rows of BENCHMARKS.md. `POSTERN_MAN` is a directory in place of `/` for the manual pages of the questions;
-//! `POSTERN_MISSED=1` prints the questions that are not answered.
+//! `POSTERN_MISSED=1` prints the questions that are not answered, and ends there; `POSTERN_KEEP` is a path to which the index of the
+//! manual pages is copied.
 
 #[path = "../tests/knowledge/questions.rs"]
 mod questions;
@@ -9,7 +10,7 @@ mod questions;
 use flate2::read::MultiGzDecoder;
 use postern_agent::Host;
 use postern_agent::config::Config;
-use postern_agent::config::tables::Knowledge;
+use postern_agent::config::tables::{Knowledge, Model};
 use postern_agent::knowledge::{KnowledgeBase, Limits};
 use postern_agent::protocol::owner::Owner;
 use postern_agent::redaction::Secrets;
@@ -33,7 +34,7 @@ fn base(root: &Path, state: &Path) -> KnowledgeBase {
         ..Host::default()
     };
     let (secrets, _) = Secrets::fetch(&Config::default()).expect("no secrets");
-    KnowledgeBase::open(&host, &Knowledge::default(), secrets, Limits::default())
+    KnowledgeBase::open(&host, &Knowledge::default(), &Model::default(), secrets, Limits::default())
 }
 
 /// Searches, and waits until all documents are indexed.
@@ -136,9 +137,14 @@ async fn figures() {
         for missed in &missed {
             println!("    {missed}");
         }
-        return;
     }
     drop(knowledge);
+    if let Some(kept) = std::env::var_os("POSTERN_KEEP") {
+        std::fs::copy(state.join("knowledge.db"), kept).expect("a copy");
+    }
+    if std::env::var_os("POSTERN_MISSED").is_some() {
+        return;
+    }
 
     let root = scratch.path().join("root");
     let bytes = write_corpus(&root, &man);
@@ -171,10 +177,6 @@ async fn figures() {
     );
     std::fs::write(root.join("var/lib/dpkg/status"), "changed").expect("a state");
     println!("run in which nothing changed: {:.2} s", index(&knowledge).await.as_secs_f64());
-    if let Some(kept) = std::env::var_os("POSTERN_KEEP") {
-        drop(knowledge);
-        std::fs::copy(state.join("knowledge.db"), kept).expect("a copy");
-    }
 }
 
 fn main() {

@@ -119,7 +119,9 @@ pub fn read_under(
         let value = value.to_str().ok_or_else(|| format!("{variable}: not UTF-8"))?;
         table.set(&key, value).map_err(|why| format!("{variable}: {why}"))?;
     }
-    let whole = config.model.whole().and_then(|()| config.http.whole()).and_then(|()| config.webhook.whole());
+    let Config { model, http, webhook, knowledge, .. } = &config;
+    let whole = model.whole().and_then(|()| http.whole()).and_then(|()| webhook.whole());
+    let whole = whole.and_then(|()| knowledge.whole(model.provider));
     whole.map_err(|why| format!("{name}: {why}"))?;
     Ok(config)
 }
@@ -127,7 +129,8 @@ pub fn read_under(
 impl Config {
     /// Lists the agent's own keys, which no model may read. A new table with a key gets an entry here.
     pub fn own_keys(&self) -> impl Iterator<Item = &SecretRef> {
-        [&self.model.key, &self.http.token, &self.webhook.secret].into_iter().flatten()
+        let keys = [&self.model.key, &self.http.token, &self.webhook.secret, &self.knowledge.embedding_key];
+        keys.into_iter().flatten()
     }
 
     /// The table and the key that a variable stands for; `None` for a variable of somebody else.
@@ -170,6 +173,27 @@ impl Http {
                 .to_owned());
         }
         Ok(())
+    }
+}
+
+impl Knowledge {
+    fn whole(&self, provider: Provider) -> Result<(), String> {
+        let has_model = !self.embedding_model.is_empty();
+        let why = match (&self.embedding_url, &self.embedding_key) {
+            (None, Some(_)) => {
+                "embedding_key is without embedding_url: give embedding_url in [knowledge], or leave embedding_key out \
+                 to have the address and the key of [model]"
+            }
+            (Some(_), _) if !has_model => {
+                "embedding_url is without embedding_model: give embedding_model in [knowledge]"
+            }
+            (None, None) if has_model && provider != Provider::Openai => {
+                "embedding_model needs an address: give embedding_url in [knowledge], since [model] has no endpoint of \
+                 the provider openai"
+            }
+            (None | Some(_), None | Some(_)) => return Ok(()),
+        };
+        Err(why.to_owned())
     }
 }
 

@@ -23,6 +23,7 @@ const DEPTH_LIMIT: usize = 16;
 #[derive(Deserialize)]
 struct Found {
     results: Vec<Hit>,
+    not_reranked: Option<String>,
     indexing: Indexing,
 }
 
@@ -76,12 +77,13 @@ impl Session<'_> {
                 }
             }
             Knowledge::Status => {
-                let Status { state, documents, bytes, host_documents, chunks, indexing } =
+                let Status { state, documents, bytes, host_documents, chunks, reranking, indexing } =
                     serde_json::from_value(answer)?;
                 line(&format!("state      {state}"));
                 line(&format!("yours      {documents} documents, {bytes} bytes"));
                 line(&format!("everybody  {host_documents} documents"));
                 line(&format!("index      {chunks} parts that you can find"));
+                line(&format!("re-ranking {reranking}"));
                 if let Some(why) = &indexing.why {
                     line(&format!("left out   {} files, such as {why}", indexing.left_out));
                 }
@@ -90,12 +92,15 @@ impl Session<'_> {
                 }
             }
             Knowledge::Search { .. } => {
-                let Found { results, indexing } = serde_json::from_value(answer)?;
+                let Found { results, not_reranked, indexing } = serde_json::from_value(answer)?;
                 for hit in &results {
                     self.show_hit(hit);
                 }
                 if results.is_empty() {
                     self.console.say("nothing was found");
+                }
+                if let Some(why) = not_reranked {
+                    self.console.say(&postern_text::line(&format!("the results are not re-ranked: {why}")));
                 }
                 if indexing.running {
                     let Indexing { done, total, .. } = indexing;

@@ -140,6 +140,14 @@ tables! {
         enabled: bool = true,
         /// Whether manual pages and /usr/share/doc are indexed when somebody first searches.
         host_documents: bool = true,
+        /// The model whose embeddings re-rank what a search found; none if empty.
+        embedding_model: String = String::new(),
+        /// Where it answers, without /embeddings; the address and the key of [model] if absent.
+        embedding_url: Option<BaseUrl> = None,
+        /// Where the key of that address is kept.
+        embedding_key: Option<SecretRef> = None,
+        /// The longest that a search waits for it.
+        embedding_timeout: Span = Span::seconds(2),
     }
     /// `[telemetry]`: OpenTelemetry spans, without any text of people, models, files or commands.
     Telemetry {

@@ -1,7 +1,7 @@
 //! `search_knowledge`: parts of documents for a model, quoted as data with their sources.
 
 use crate::inspect::{READ_TIME, ReadResult};
-use crate::knowledge::{Fault, Hit, KnowledgeBase};
+use crate::knowledge::{Fault, Found, Hit, KnowledgeBase};
 use crate::protocol::owner::Owner;
 use crate::protocol::step::StepStatus;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub async fn search(knowledge: Option<&KnowledgeBase>, owner: Owner, query: &str
         );
     };
     match tokio::time::timeout(READ_TIME, knowledge.search(owner, query, None)).await {
-        Ok(Ok(hits)) => found(&hits, knowledge.indexing().running),
+        Ok(Ok(outcome)) => found(&outcome, knowledge.indexing().running),
         Ok(Err(fault)) => failed(&fault),
         Err(_) => {
             let why = format!("nothing was found within {} s", READ_TIME.as_secs());
@@ -37,12 +37,15 @@ fn failed(fault: &Fault) -> ReadResult {
     ReadResult::failed(StepStatus::Error, fault.code(), fault.message())
 }
 
-fn found(hits: &[Hit], is_indexing: bool) -> ReadResult {
+fn found(Found { hits, not_reranked }: &Found, is_indexing: bool) -> ReadResult {
     let results: Vec<Value> = hits.iter().map(quoted).collect();
     let mut content = json!({ "about": ABOUT, "results": results });
     if is_indexing {
         content["unread"] =
             json!("the host's documentation is still being indexed: search again later for more");
+    }
+    if not_reranked.is_some() {
+        content["order"] = json!("by words alone, since re-ranking by meaning does not work at present");
     }
     let mut text = String::new();
     for hit in hits {

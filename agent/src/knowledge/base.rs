@@ -2,27 +2,28 @@
 
 use super::database::{failed, open};
 use super::document::{
-    Added, Document, Fault, Hit, Indexing, Limits, Listed, Origin, RESULTS, SOURCE_LIMIT, Scope, Status,
+    Added, Document, Fault, Found, Indexing, Limits, Listed, Origin, RESULTS, SOURCE_LIMIT, Scope, Status,
 };
 use super::files::{Places, stamp_at};
 use super::index::{prepare, put, remove, remove_old_logs, usage};
 use super::refresh::index_host;
+use super::rerank::{RERANKED, Reranker};
 use super::search::{Candidate, search};
-use super::shared::Inner;
+use super::shared::{Inner, TIME};
 use crate::config::host::Host;
-use crate::config::tables::Knowledge;
+use crate::config::tables::{Knowledge, Model};
 use crate::protocol::owner::Owner;
 use crate::redaction::Secrets;
 use rusqlite::params;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 /// Searches and changes at a time.
 const CONCURRENT: usize = 4;
-/// Longest time of one of them.
-const TIME: Duration = Duration::from_secs(3);
+/// Longest time of a search with its re-ranking: a model's tool waits for 5 s.
+const SEARCH_TIME: Duration = Duration::from_millis(4500);
 /// A first search waits so long for the host's documents.
 const FIRST_WAIT: Duration = Duration::from_millis(1500);
 
@@ -30,12 +31,19 @@ const FIRST_WAIT: Duration = Duration::from_millis(1500);
 #[derive(Clone)]
 pub struct KnowledgeBase {
     inner: Arc<Inner>,
+    reranker: Arc<Reranker>,
 }
 
 impl KnowledgeBase {
     /// The base in the agent's state directory. One whose file cannot be opened says so in [`Self::status`].
     #[must_use]
-    pub fn open(host: &Host, config: &Knowledge, secrets: Arc<Secrets>, limits: Limits) -> Self {
+    pub fn open(
+        host: &Host,
+        config: &Knowledge,
+        model: &Model,
+        secrets: Arc<Secrets>,
+        limits: Limits,
+    ) -> Self {
         let path = host.state.join("knowledge.db");
         let (writer, fault) = match config.enabled.then(|| open(&path)) {
             Some(Ok(writer)) => (Some(writer), None),
@@ -46,6 +54,7 @@ impl KnowledgeBase {
             None => (None, Some("off".to_owned())),
         };
         Self {
+            reranker: Arc::new(Reranker::new(config, model)),
             inner: Arc::new(Inner {
                 path,
                 writer: Mutex::new(writer),
@@ -63,41 +72,6 @@ impl KnowledgeBase {
                 seen: Mutex::default(),
             }),
         }
-    }
-
-    /// Runs work on a thread that may block. Those who wait are served in their order.
-    async fn run<T: Send + 'static>(
-        &self,
-        slots: &Arc<Semaphore>,
-        work: impl FnOnce(&Inner) -> Result<T, Fault> + Send + 'static,
-    ) -> Result<T, Fault> {
-        let slot = tokio::time::timeout(TIME, Arc::clone(slots).acquire_owned()).await;
-        let Ok(Ok(slot)) = slot else {
-            return Err(Fault::Failed("the knowledge base is busy; try again later".to_owned()));
-        };
-        let inner = Arc::clone(&self.inner);
-        let working = tokio::task::spawn_blocking(move || {
-            let done = work(&inner);
-            drop(slot);
-            done
-        });
-        working
-            .await
-            .unwrap_or_else(|error| Err(Fault::Failed(format!("the knowledge base broke off: {error}"))))
-    }
-
-    async fn read<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Inner) -> Result<T, Fault> + Send + 'static,
-    ) -> Result<T, Fault> {
-        self.run(&self.inner.reading, work).await
-    }
-
-    async fn change<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Inner) -> Result<T, Fault> + Send + 'static,
-    ) -> Result<T, Fault> {
-        self.run(&self.inner.writing, work).await
     }
 
     /// Adds a text that its owner sent. The name is a label: no file is opened by it.
@@ -120,18 +94,19 @@ impl KnowledgeBase {
 
     async fn keep(&self, owner: Owner, document: Document) -> Result<Added, Fault> {
         let scope = Scope::Owner(owner);
-        self.change(move |inner| {
-            inner.has_space()?;
-            let ready = prepare(&document, &inner.secrets)?;
-            inner.write(|sql| {
-                let added = put(sql, scope, &ready, &inner.limits)?;
-                if document.origin == Origin::Task {
-                    remove_old_logs(sql, scope).map_err(|error| failed(&error))?;
-                }
-                Ok(added)
+        self.inner
+            .change(move |inner| {
+                inner.has_space()?;
+                let ready = prepare(&document, &inner.secrets)?;
+                inner.write(|sql| {
+                    let added = put(sql, scope, &ready, &inner.limits)?;
+                    if document.origin == Origin::Task {
+                        remove_old_logs(sql, scope).map_err(|error| failed(&error))?;
+                    }
+                    Ok(added)
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Removes a document of an owner's by its name or number; its name.
@@ -142,7 +117,7 @@ impl KnowledgeBase {
         if which.len() > SOURCE_LIMIT {
             return Err(Fault::Invalid(format!("a document's name has at most {SOURCE_LIMIT} bytes")));
         }
-        self.change(move |inner| inner.write(|sql| remove(sql, Scope::Owner(owner), &which))).await
+        self.inner.change(move |inner| inner.write(|sql| remove(sql, Scope::Owner(owner), &which))).await
     }
 
     /// Lists an owner's documents and the site's notes, by name.
@@ -150,28 +125,29 @@ impl KnowledgeBase {
     /// # Errors
     /// The base does not work.
     pub async fn list(&self, owner: Owner) -> Result<Vec<Listed>, Fault> {
-        self.read(move |inner| {
-            let sql = inner.reader()?;
-            let find = "SELECT id, origin, source, title, bytes, added_unix_s FROM documents
+        self.inner
+            .read(move |inner| {
+                let sql = inner.reader()?;
+                let find = "SELECT id, origin, source, title, bytes, added_unix_s FROM documents
                         WHERE scope = ? OR (scope = 'host' AND origin = 'site') ORDER BY origin, source";
-            let listed = |row: &rusqlite::Row<'_>| {
-                let origin: String = row.get(1)?;
-                Ok(Listed {
-                    id: row.get(0)?,
-                    origin: Origin::of_word(&origin).unwrap_or(Origin::Added),
-                    source: row.get(2)?,
-                    title: row.get(3)?,
-                    bytes: row.get(4)?,
-                    added_unix_s: row.get(5)?,
-                })
-            };
-            let mut find = sql.prepare(find).map_err(|error| failed(&error))?;
-            let rows = find
-                .query_map(params![Scope::Owner(owner).name()], listed)
-                .map_err(|error| failed(&error))?;
-            rows.collect::<rusqlite::Result<_>>().map_err(|error| failed(&error))
-        })
-        .await
+                let listed = |row: &rusqlite::Row<'_>| {
+                    let origin: String = row.get(1)?;
+                    Ok(Listed {
+                        id: row.get(0)?,
+                        origin: Origin::of_word(&origin).unwrap_or(Origin::Added),
+                        source: row.get(2)?,
+                        title: row.get(3)?,
+                        bytes: row.get(4)?,
+                        added_unix_s: row.get(5)?,
+                    })
+                };
+                let mut find = sql.prepare(find).map_err(|error| failed(&error))?;
+                let rows = find
+                    .query_map(params![Scope::Owner(owner).name()], listed)
+                    .map_err(|error| failed(&error))?;
+                rows.collect::<rusqlite::Result<_>>().map_err(|error| failed(&error))
+            })
+            .await
     }
 
     /// Finds what an owner may find. The host's documents are indexed when they are first asked for, and again after
@@ -179,16 +155,23 @@ impl KnowledgeBase {
     ///
     /// # Errors
     /// The question is not as it must be, or the base does not work.
-    pub async fn search(&self, owner: Owner, question: &str, most: Option<usize>) -> Result<Vec<Hit>, Fault> {
+    pub async fn search(&self, owner: Owner, question: &str, most: Option<usize>) -> Result<Found, Fault> {
+        let deadline = Instant::now() + SEARCH_TIME;
         self.refresh_if_changed().await?;
-        self.find(owner, question, most).await
+        let most = most.unwrap_or(RESULTS.0).clamp(1, RESULTS.1);
+        let reranker = &self.reranker;
+        let candidates = if reranker.is_on() { most.max(RERANKED) } else { most };
+        let mut found = self.find(owner, question, candidates).await?;
+        let time = deadline.saturating_duration_since(Instant::now());
+        let ordered = reranker.order(&self.inner, question, &mut found, time).await;
+        found.truncate(most);
+        Ok(Found { hits: found.into_iter().map(|one| one.hit).collect(), not_reranked: ordered.err() })
     }
 
-    async fn find(&self, owner: Owner, question: &str, most: Option<usize>) -> Result<Vec<Hit>, Fault> {
-        let most = most.unwrap_or(RESULTS.0).clamp(1, RESULTS.1);
+    async fn find(&self, owner: Owner, question: &str, most: usize) -> Result<Vec<Candidate>, Fault> {
         let question = question.to_owned();
         let (handle, interrupt) = tokio::sync::oneshot::channel();
-        let searching = self.read(move |inner| {
+        let searching = self.inner.read(move |inner| {
             let sql = inner.reader()?;
             let _ = handle.send(sql.get_interrupt_handle());
             search(&sql, Scope::Owner(owner), &question, most, is_there)
@@ -209,7 +192,7 @@ impl KnowledgeBase {
         if let Some(why) = &self.inner.fault {
             return why.clone();
         }
-        match self.find(Owner::Token, "postern", Some(1)).await {
+        match self.find(Owner::Token, "postern", 1).await {
             Ok(_) => "ok".to_owned(),
             Err(fault) => fault.message().to_owned(),
         }
@@ -221,19 +204,22 @@ impl KnowledgeBase {
     /// The base does not work.
     pub async fn status(&self, owner: Owner) -> Result<Status, Fault> {
         let state = self.probe().await;
-        self.read(move |inner| {
-            let sql = inner.reader()?;
-            let scope = Scope::Owner(owner);
-            let (documents, bytes) = usage(&sql, scope)?;
-            let (host_documents, _) = usage(&sql, Scope::Host)?;
-            let count = "SELECT count(*) FROM chunks JOIN documents ON documents.id = document
+        let reranking = self.reranker.state();
+        self.inner
+            .read(move |inner| {
+                let sql = inner.reader()?;
+                let scope = Scope::Owner(owner);
+                let (documents, bytes) = usage(&sql, scope)?;
+                let (host_documents, _) = usage(&sql, Scope::Host)?;
+                let count = "SELECT count(*) FROM chunks JOIN documents ON documents.id = document
                          WHERE scope = 'host' OR scope = ?";
-            let chunks =
-                sql.query_row(count, [scope.name()], |row| row.get(0)).map_err(|error| failed(&error))?;
-            let indexing = inner.indexing.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            Ok(Status { state, documents, bytes, host_documents, chunks, indexing })
-        })
-        .await
+                let chunks =
+                    sql.query_row(count, [scope.name()], |row| row.get(0)).map_err(|error| failed(&error))?;
+                let indexing = inner.indexing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+
+                Ok(Status { state, documents, bytes, host_documents, chunks, reranking, indexing })
+            })
+            .await
     }
 
     /// How far the host's documents are indexed.
@@ -245,6 +231,7 @@ impl KnowledgeBase {
     /// Begins to index the host's documents where they changed, and waits for a short while.
     async fn refresh_if_changed(&self) -> Result<(), Fault> {
         let state = self
+            .inner
             .read(|inner| {
                 let state = inner.places.state();
                 let seen = inner.seen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Each brings a database from one version to the next, as those of the tasks' database do.
-const MIGRATIONS: &[&str] = &[include_str!("database/1.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("database/1.sql"), include_str!("database/2.sql")];
 
 /// Describes an error of the database.
 pub fn failed(error: &rusqlite::Error) -> Fault {

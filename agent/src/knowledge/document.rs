@@ -147,6 +147,15 @@ pub struct Hit {
     pub text: String,
 }
 
+/// Outcome of a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The best part of each document, the best document first.
+    pub hits: Vec<Hit>,
+    /// Why they are in the order of full-text search although they should be re-ranked.
+    pub not_reranked: Option<String>,
+}
+
 /// How far the host's documents are indexed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Indexing {
@@ -176,6 +185,8 @@ pub struct Status {
     pub host_documents: i64,
     /// Parts in the index, of all that one may find.
     pub chunks: i64,
+    /// Whether results are re-ranked by embeddings: `on`, `off`, or the last failure.
+    pub reranking: String,
     /// Whether the host's documents are being indexed.
     pub indexing: Indexing,
 }

@@ -2,6 +2,7 @@
 
 use super::chunks::{Chunk, divide};
 use super::database::failed;
+use super::digest::digest;
 use super::document::{
     Added, DOCUMENT_LIMIT, Document, Fault, Limits, Origin, SOURCE_LIMIT, Scope, TASK_LOGS,
 };
@@ -9,8 +10,6 @@ use crate::redaction::Secrets;
 use crate::redaction::excerpt::{Line, Pem};
 use crate::redaction::redact::MARK;
 use rusqlite::{Connection, OptionalExtension, params};
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A document that is ready to be written: without credentials, and divided.
@@ -55,14 +54,6 @@ pub fn prepare(document: &Document, secrets: &Secrets) -> Result<Prepared, Fault
         chunks,
         redacted,
     })
-}
-
-fn digest(text: &str) -> String {
-    let mut hex = String::new();
-    for byte in Sha256::digest(text.as_bytes()) {
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
 }
 
 /// The text without credentials; a private key keeps its number of lines, so that the lines after it keep theirs.
@@ -145,6 +136,7 @@ fn insert(sql: &Connection, scope: &str, document: &Prepared) -> rusqlite::Resul
 
 /// Deletes a document and its chunks from all tables.
 pub fn delete(sql: &Connection, id: i64) -> rusqlite::Result<()> {
+    sql.execute("DELETE FROM vectors WHERE chunk IN (SELECT id FROM chunks WHERE document = ?)", [id])?;
     sql.execute("DELETE FROM chunk_index WHERE rowid IN (SELECT id FROM chunks WHERE document = ?)", [id])?;
     sql.execute("DELETE FROM chunks WHERE document = ?", [id])?;
     sql.execute("DELETE FROM documents WHERE id = ?", [id])?;

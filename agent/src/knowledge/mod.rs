@@ -8,6 +8,7 @@
 mod base;
 mod chunks;
 mod database;
+mod digest;
 mod document;
 mod files;
 mod index;
@@ -15,13 +16,15 @@ mod line;
 mod man;
 mod query;
 mod refresh;
+mod rerank;
 mod search;
 mod shared;
 mod task_log;
+mod vectors;
 
 pub use base::KnowledgeBase;
 pub use document::{
-    Added, DOCUMENT_LIMIT, Document, Fault, Hit, Indexing, Limits, Listed, Origin, RESULTS, SOURCE_LIMIT,
-    Scope, Status,
+    Added, DOCUMENT_LIMIT, Document, Fault, Found, Hit, Indexing, Limits, Listed, Origin, RESULTS,
+    SOURCE_LIMIT, Scope, Status,
 };
 pub use task_log::log;

@@ -14,9 +14,11 @@ const CANDIDATES: i64 = 200;
 #[derive(Debug)]
 pub struct Candidate {
     pub hit: Hit,
+    /// The number of the chunk.
+    pub chunk: i64,
     pub stamp: String,
     /// Higher is better.
-    score: f64,
+    pub score: f64,
 }
 
 /// Weights of owner, title, headings and text.
@@ -33,7 +35,7 @@ pub fn search(
     question: &str,
     most: usize,
     is_there: impl Fn(&Candidate) -> bool,
-) -> Result<Vec<Hit>, Fault> {
+) -> Result<Vec<Candidate>, Fault> {
     if question.len() > QUESTION_LIMIT {
         return Err(Fault::Invalid(format!("a question has at most {QUESTION_LIMIT} bytes")));
     }
@@ -49,7 +51,7 @@ pub fn search(
         // A copy of a document under another name adds nothing.
         if !texts.contains(&candidate.hit.text) && is_there(&candidate) {
             texts.insert(candidate.hit.text.clone());
-            hits.push(candidate.hit);
+            hits.push(candidate);
         }
     }
     Ok(hits)
@@ -82,7 +84,7 @@ fn candidates(sql: &Connection, owner: Scope, expression: &str) -> rusqlite::Res
     let mut find = sql.prepare(
         "WITH found AS (SELECT rowid AS chunk, rank AS score FROM chunk_index WHERE chunk_index MATCH ?1 AND rank MATCH ?4
                         ORDER BY rank LIMIT ?3)
-         SELECT documents.id, origin, source, title, heading, line, body, stamp, score
+         SELECT documents.id, origin, source, title, heading, line, body, stamp, score, chunks.id
          FROM found JOIN chunks ON chunks.id = found.chunk JOIN documents ON documents.id = chunks.document
          WHERE documents.scope = 'host' OR documents.scope = ?2
          ORDER BY score, documents.id, chunks.id",
@@ -102,6 +104,7 @@ fn candidates(sql: &Connection, owner: Scope, expression: &str) -> rusqlite::Res
             stamp: row.get(7)?,
             // BM25 of FTS5 is below zero, the best the lowest.
             score: -row.get::<_, f64>(8)?,
+            chunk: row.get(9)?,
         })
     })?;
     rows.collect()

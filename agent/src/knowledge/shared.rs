@@ -7,10 +7,13 @@ use crate::redaction::Secrets;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// Said of a base that is off.
 const OFF: &str = "the knowledge base is off: enabled in [knowledge] of agent.toml";
+/// Longest time that one waits for others.
+pub const TIME: Duration = Duration::from_secs(3);
 /// Free space that is left on the file system, in bytes.
 const FREE: u64 = 256 << 20;
 
@@ -32,6 +35,43 @@ pub struct Inner {
 }
 
 impl Inner {
+    /// Runs work on a thread that may block. Those who wait are served in their order.
+    async fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        slots: &Arc<Semaphore>,
+        work: impl FnOnce(&Self) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let slot = tokio::time::timeout(TIME, Arc::clone(slots).acquire_owned()).await;
+        let Ok(Ok(slot)) = slot else {
+            return Err(Fault::Failed("the knowledge base is busy; try again later".to_owned()));
+        };
+        let inner = Arc::clone(self);
+        let working = tokio::task::spawn_blocking(move || {
+            let done = work(&inner);
+            drop(slot);
+            done
+        });
+        working
+            .await
+            .unwrap_or_else(|error| Err(Fault::Failed(format!("the knowledge base broke off: {error}"))))
+    }
+
+    /// Runs work that reads, beside others that do.
+    pub(super) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        self.run(&self.reading, work).await
+    }
+
+    /// Runs work that writes, after others that do.
+    pub(super) async fn change<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        self.run(&self.writing, work).await
+    }
+
     /// Writes in one transaction.
     pub(super) fn write<T>(&self, change: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);

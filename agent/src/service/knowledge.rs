@@ -3,7 +3,7 @@
 use super::app::{App, Caller, Peer};
 use super::failure::{Failure, bad_body, fault};
 use super::limits::Permit;
-use crate::knowledge::{Added, Fault, Hit, Indexing, Listed, Status};
+use crate::knowledge::{Added, Fault, Found, Hit, Indexing, Listed, Status};
 use crate::protocol::owner::Owner;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -54,6 +54,9 @@ pub struct Removed {
 #[derive(Serialize, ToSchema)]
 pub struct Hits {
     results: Vec<Hit>,
+    /// Why they are in the order of full-text search, where they should be re-ranked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_reranked: Option<String>,
     /// Whether the host's documents are still being indexed.
     indexing: Indexing,
 }
@@ -147,7 +150,11 @@ pub async fn search(
         Err(refused) => return *refused,
     };
     let found = app.knowledge.search(owner, &q, limit).await;
-    answer(found.map(|results| Hits { results, indexing: app.knowledge.indexing() }))
+    answer(found.map(|Found { hits, not_reranked }| Hits {
+        results: hits,
+        not_reranked,
+        indexing: app.knowledge.indexing(),
+    }))
 }
 
 #[utoipa::path(get, path = "/knowledge/status", responses((status = 200, body = Status), (status = 503, body = Failure)))]

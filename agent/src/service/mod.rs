@@ -104,7 +104,8 @@ pub async fn serve_on(
     let queue = Queue::new(size(config.limits.queue), size(config.limits.parallel));
     // Health tells of a database that cannot be read; what was queued stays so in it.
     store.take_up().unwrap_or_default().into_iter().for_each(|entry| queue.push_back(entry));
-    let knowledge = KnowledgeBase::open(host, &config.knowledge, Arc::clone(&secrets), Limits::default());
+    let knowledge =
+        KnowledgeBase::open(host, &config.knowledge, &config.model, Arc::clone(&secrets), Limits::default());
     let audit = Arc::new(AuditLog::open(&host.state.join("audit"), audit::Limits::default()));
     let worker = Worker {
         knowledge: knowledge.clone(),

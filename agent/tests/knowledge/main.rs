@@ -2,27 +2,28 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod embeddings;
 mod questions;
 mod recall;
 
 use common::Place;
 use postern_agent::Exit;
 use postern_agent::config::Config;
-use postern_agent::config::tables::Knowledge;
+use postern_agent::config::tables::{Knowledge, Model};
 use postern_agent::knowledge::{DOCUMENT_LIMIT, Fault, Hit, KnowledgeBase, Limits, Origin};
 use postern_agent::protocol::owner::Owner;
 use postern_agent::redaction::Secrets;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const ALICE: Owner = Owner::Uid(1000);
 const BOB: Owner = Owner::Uid(100);
 
 fn base_with(place: &Place, config: &Knowledge, limits: Limits) -> KnowledgeBase {
     let (secrets, _) = Secrets::fetch(&Config::default()).unwrap();
-    KnowledgeBase::open(&place.host, config, secrets, limits)
+    KnowledgeBase::open(&place.host, config, &Model::default(), secrets, limits)
 }
 
 fn base(place: &Place) -> KnowledgeBase {
@@ -35,12 +36,22 @@ async fn add(base: &KnowledgeBase, owner: Owner, source: &str, text: &str) {
 
 /// Searches, once more after the host's documents are indexed.
 async fn find(base: &KnowledgeBase, owner: Owner, question: &str) -> Vec<Hit> {
-    let hits = base.search(owner, question, None).await.unwrap();
+    let hits = base.search(owner, question, None).await.unwrap().hits;
     if !base.indexing().running {
         return hits;
     }
-    common::until("the documents are indexed", || !base.indexing().running).await;
-    base.search(owner, question, None).await.unwrap()
+    indexed(base).await;
+    base.search(owner, question, None).await.unwrap().hits
+}
+
+/// Waits until the host's documents are indexed, also on a busy machine.
+async fn indexed(base: &KnowledgeBase) {
+    let wait = async {
+        while base.indexing().running {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(120), wait).await.expect("the documents are indexed");
 }
 
 async fn sources(base: &KnowledgeBase, owner: Owner, question: &str) -> Vec<String> {
@@ -138,7 +149,7 @@ async fn words_of_a_question_are_no_operators() {
         "a\u{0}lpha beta",
         "uid100 host",
     ] {
-        let found = base.search(ALICE, question, None).await.unwrap();
+        let found = base.search(ALICE, question, None).await.unwrap().hits;
         assert!(found.iter().all(|hit| hit.source == "a.txt"), "{question:?}: {found:?}");
     }
     for empty in ["", "   ", "\"\"", "***", "()"] {
@@ -262,9 +273,9 @@ async fn links_pipes_large_and_private_files_are_left_out() {
     std::fs::set_permissions(&private, std::fs::Permissions::from_mode(0o640)).unwrap();
     file(&place, "usr/share/doc/c/README", "The ocelot of a private directory.\n");
     std::fs::set_permissions(doc.join("c"), std::fs::Permissions::from_mode(0o750)).unwrap();
-    let bomb = vec![b'o'; DOCUMENT_LIMIT * 8];
+    let bomb = vec![b'o'; DOCUMENT_LIMIT + 1];
     file(&place, "usr/share/doc/a/README.bomb.gz", packed(&bomb));
-    file(&place, "usr/share/doc/a/README.members.gz", packed(b"").repeat(100_000));
+    file(&place, "usr/share/doc/a/README.members.gz", packed(b"").repeat(2000));
     file(&place, "usr/share/doc/a/README.zero", b"ocelot\0ocelot");
     file(&place, "usr/share/doc/a/README\u{1b}[2J", "ocelot");
     let base = base(&place);
@@ -327,24 +338,40 @@ async fn a_base_that_is_off_or_broken_says_so() {
 
 #[tokio::test]
 async fn people_are_not_kept_waiting_by_an_indexing_run() {
+    const FILES: usize = 400;
     let place = Place::new();
-    for number in 0..2000 {
+    for number in 0..FILES {
         file(
             &place,
             &format!("usr/share/doc/p{number}/README"),
             format!("walrus {number}\n{}", "text of it\n".repeat(400)),
         );
     }
-    let base = Arc::new(base(&place));
+    let base = base(&place);
     add(&base, ALICE, "mine.txt", "The mongoose note.\n").await;
-    let begin = std::time::Instant::now();
-    let hits = base.search(ALICE, "mongoose", None).await.unwrap();
-    assert_eq!(hits[0].source, "mine.txt");
-    add(&base, BOB, "his.txt", "Another note.\n").await;
-    assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
-    find(&base, ALICE, "walrus").await;
-    assert_eq!(base.indexing().done, 2000);
-    assert_eq!(base.search(ALICE, "walrus", Some(20)).await.unwrap().len(), 20);
+    let begin = Instant::now();
+    let first = tokio::spawn({
+        let base = base.clone();
+        async move { base.search(ALICE, "walrus", None).await.unwrap() }
+    });
+    common::until("the run has begun", || base.indexing().running).await;
+    let (mut rounds, mut longest) = (0, Duration::ZERO);
+    while base.indexing().running {
+        let begin = Instant::now();
+        assert_eq!(base.search(ALICE, "mongoose", None).await.unwrap().hits[0].source, "mine.txt");
+        add(&base, BOB, "his.txt", &format!("Note {rounds}.\n")).await;
+        (rounds, longest) = (rounds + 1, longest.max(begin.elapsed()));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // A busy machine makes both slow: the run is what a person would wait for.
+    let run = begin.elapsed();
+    assert!(
+        rounds > 2 && longest * 3 < run,
+        "{rounds} searches, the longest of {longest:?}, in a run of {run:?}"
+    );
+    first.await.unwrap();
+    assert_eq!(base.indexing().done, FILES);
+    assert_eq!(base.search(ALICE, "walrus", Some(20)).await.unwrap().hits.len(), 20);
 }
 
 #[tokio::test]

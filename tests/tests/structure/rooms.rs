@@ -11,8 +11,8 @@ const ROOMS: &[&[&str]] = &[
     &["config", "redaction", "telemetry", "audit"],
     &["client", "render"],
     &["shell_parser", "shims", "shell_policy", "sandbox"],
-    &["inspect", "knowledge", "plan", "runbooks", "offline_planner"],
-    &["llm", "agent_loop"],
+    &["inspect", "plan", "runbooks", "offline_planner"],
+    &["llm", "knowledge", "agent_loop"],
     &["store", "executor", "service"],
     &["mcp", "cli"],
 ];

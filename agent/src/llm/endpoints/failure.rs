@@ -21,6 +21,25 @@ pub enum Kind {
     Form,
 }
 
+/// Keys of the configuration that name an endpoint, for advice to people.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys {
+    /// Of its key.
+    pub key: &'static str,
+    /// Of its address and model.
+    pub address: &'static str,
+}
+
+impl Keys {
+    /// Of the model.
+    pub const MODEL: Self = Self { key: "key in [model]", address: "base_url and name in [model]" };
+    /// Of embeddings.
+    pub const EMBEDDINGS: Self = Self {
+        key: "embedding_key in [knowledge]",
+        address: "embedding_url and embedding_model in [knowledge]",
+    };
+}
+
 /// A call to a model that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -49,14 +68,14 @@ impl Failure {
 
     /// Of a status and the text that came with it.
     #[must_use]
-    pub fn of_status(status: u16, body: &str) -> Self {
+    pub fn of_status(status: u16, body: &str, keys: &Keys) -> Self {
         let said = said(body);
         let is_loading = status == 503 && said.to_ascii_lowercase().contains("loading");
         let kind = if is_loading { Kind::Loading } else { Kind::Status(status) };
         let advice = match status {
-            401 | 403 => "; see key in [model]",
-            404 => "; see base_url and name in [model]",
-            _ => "",
+            401 | 403 => format!("; see {}", keys.key),
+            404 => format!("; see {}", keys.address),
+            _ => String::new(),
         };
         Self::new(kind, format!("the endpoint answers {status}: {said}{advice}"))
     }

@@ -1,6 +1,6 @@
 //! Requests and responses of an endpoint, below the wire formats.
 
-use super::failure::{self, Failure, Kind};
+use super::failure::{self, Failure, Keys, Kind};
 use super::{Chunk, chat, messages};
 use crate::config::tables::Model;
 use crate::config::values::{BaseUrl, Provider};
@@ -130,13 +130,19 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     failure::retry_after(header, SystemTime::now())
 }
 
-/// Builds the failure of an answer with an error status.
-pub async fn refusal(mut response: reqwest::Response) -> Failure {
+/// Builds the failure of an answer with an error status. `keys` are those of the configuration that name the endpoint.
+pub async fn refusal(mut response: reqwest::Response, keys: &Keys) -> Failure {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers());
     // The status alone says enough if the text breaks off.
     let text = body_text(&mut response, ERROR_LIMIT).await.unwrap_or_default();
-    Failure { retry_after, ..Failure::of_status(status, &text) }
+    Failure { retry_after, ..Failure::of_status(status, &text, keys) }
+}
+
+/// Takes the key out of a failure: endpoints repeat what they got.
+pub fn without_key(failure: Failure, key: Option<&SecretString>) -> Failure {
+    let Some(key) = key else { return failure };
+    Failure { message: failure.message.replace(key.expose_secret(), "[REDACTED]"), ..failure }
 }
 
 /// The text of an answer of at most `limit` bytes.

@@ -4,6 +4,7 @@ mod abilities;
 mod calls;
 pub mod chat;
 mod chunk;
+pub mod embeddings;
 pub mod failure;
 mod http;
 pub mod messages;
@@ -26,12 +27,12 @@ use crate::config::secret;
 use crate::config::tables::{Model, Retry};
 use crate::config::values::{BaseUrl, Provider, Value as _};
 use crate::protocol::trace;
-use failure::{Failure, Kind};
-use http::{ReplyBuilder, body_text, content_type, headers, refusal};
+use failure::{Failure, Keys, Kind};
+use http::{ReplyBuilder, body_text, content_type, headers, refusal, without_key};
 use prometheus_client::metrics::histogram::Histogram;
 use reqwest::header::HeaderMap;
 use scripted::Script;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -42,6 +43,14 @@ use tracing::Instrument;
 const ANSWER_LIMIT: usize = 16 << 20;
 /// More than this in one event is no answer of a model.
 const EVENT_LIMIT: usize = 4 << 20;
+
+/// `OpenAI`'s own address.
+const OPENAI: &str = "https://api.openai.com/v1";
+
+/// The address in the configuration, or the provider's own.
+fn base_url(model: &Model, address: &str) -> Result<BaseUrl, String> {
+    model.base_url.clone().map_or_else(|| BaseUrl::from_text(address), Ok)
+}
 
 /// An endpoint.
 #[derive(Debug)]
@@ -71,10 +80,10 @@ impl Endpoint {
             Provider::Offline => return Ok(None),
             // Its address is asked by nobody.
             Provider::Scripted => ("http://localhost", "scripted"),
-            Provider::Openai => ("https://api.openai.com/v1", "chat/completions"),
+            Provider::Openai => (OPENAI, "chat/completions"),
             Provider::Anthropic => ("https://api.anthropic.com", "v1/messages"),
         };
-        let base = model.base_url.clone().map_or_else(|| BaseUrl::from_text(address), Ok)?;
+        let base = base_url(model, address)?;
         let key = model.key.as_ref().map(secret::fetch).transpose()?;
         let client = client(&base)?;
         let headers = headers(model, key.as_ref())?;
@@ -173,9 +182,9 @@ impl Endpoint {
             Ok(Ok(response)) if response.status().is_success() || response.status().as_u16() == 404 => {
                 return "ok".to_owned();
             }
-            Ok(Ok(response)) => refusal(response).await,
+            Ok(Ok(response)) => refusal(response, &Keys::MODEL).await,
         };
-        self.without_key(failure).message
+        without_key(failure, self.key.as_ref()).message
     }
 
     /// Asks the model, again if the failure may pass, until `deadline`. `listener` gets the words as they come.
@@ -239,7 +248,7 @@ impl Endpoint {
         };
         let failure = match asked.unwrap_or_else(|_| Err(late())) {
             Ok(reply) => return Ok(Tried::Answered(reply)),
-            Err(failure) => self.without_key(failure),
+            Err(failure) => without_key(failure, self.key.as_ref()),
         };
         let less = abilities.without_refused(&failure, !prompt.tools.is_empty());
         if less.is_some() {
@@ -267,7 +276,7 @@ impl Endpoint {
         let mut response = request.send().await.map_err(|e| Failure::of_connection(&e))?;
         let status = response.status();
         if !status.is_success() {
-            return Err(refusal(response).await);
+            return Err(refusal(response, &Keys::MODEL).await);
         }
         let is_stream = content_type(response.headers()).starts_with("text/event-stream");
         if is_stream {
@@ -300,12 +309,6 @@ impl Endpoint {
             answer.take_all(&[text], listener)?;
         }
         answer.finish()
-    }
-
-    /// Endpoints repeat what they got: the key is taken out of their words.
-    fn without_key(&self, failure: Failure) -> Failure {
-        let Some(key) = &self.key else { return failure };
-        Failure { message: failure.message.replace(key.expose_secret(), "[REDACTED]"), ..failure }
     }
 }
 

@@ -161,6 +161,7 @@ pub fn agent() -> Vec<(&'static str, Keys)> {
         ("approvals", table("approvals")),
         ("webhook", table("webhook")),
         ("log", table("log")),
+        ("knowledge", table("knowledge")),
         ("telemetry", table("telemetry")),
         ("secrets.NAME", plain(fields::<secrets::Row>())),
     ]
