@@ -19,12 +19,15 @@ pub fn is_page(text: &str) -> bool {
 /// Reads a page: its title with the words of NAME, and its lines.
 pub fn read(name: &str, text: &str) -> (String, Vec<Line>) {
     let mut lines = Vec::new();
-    // A macro's definition ends with `..`.
-    let mut is_definition = false;
+    // The request that ends the definition of a macro.
+    let mut definition_end: Option<String> = None;
     let mut mdoc_name = String::new();
     for (at, line) in text.lines().enumerate() {
-        if is_definition {
-            is_definition = !line.starts_with("..");
+        if let Some(end) = &definition_end {
+            let request = line.strip_prefix('.').and_then(|request| request.split_whitespace().next());
+            if request == Some(end) {
+                definition_end = None;
+            }
             continue;
         }
         let Some(request) = line.strip_prefix(['.', '\'']) else {
@@ -34,7 +37,9 @@ pub fn read(name: &str, text: &str) -> (String, Vec<Line>) {
         let request = request.trim_start();
         let (word, rest) = request.split_once(char::is_whitespace).unwrap_or((request, ""));
         if matches!(word, "de" | "ig" | "am") {
-            is_definition = true;
+            // `.de NAME END` and `.ig END`; it is `..` where none is named, also with blanks between the dots.
+            let end = rest.split_whitespace().nth(usize::from(word != "ig"));
+            definition_end = Some(end.unwrap_or(".").to_owned());
             continue;
         }
         if word.is_empty() || word.starts_with("\\\"") || SILENT.contains(&word) {

@@ -261,6 +261,28 @@ async fn documents_of_the_host_are_indexed_when_they_are_asked_for_and_follow_th
 }
 
 #[tokio::test]
+async fn a_page_is_read_behind_definitions_of_macros() {
+    // As Asciidoctor writes the pages of util-linux, perf and others.
+    const HEAD: &str = ".als MTO URL\n.if \\n[.g] \\{\\\n.  mso www.tmac\n.  am URL\n.    ad l\n.  .\n.  am MTO\n.    ad l\n.  .\n.\\}\n";
+    let place = Place::new();
+    packages_changed(&place, "one");
+    let titled = PAGE.split_once('\n').unwrap();
+    for (name, head) in [
+        ("asciidoctor.8", HEAD),
+        ("named.8", ".de XX YY\nno text .SH\n..\n.YY\n"),
+        ("ignored.8", ".ig\nno text\n..\n.ig ZZ\nno text\n.ZZ\n"),
+    ] {
+        let page = format!("{}\n{head}{}", titled.0, titled.1.replace("frobnicate", name));
+        file(&place, &format!("usr/share/man/man8/{name}"), page);
+    }
+    let base = base(&place);
+    assert_eq!(find(&base, ALICE, "polish widgets").await.len(), 3);
+    assert_eq!(base.indexing().left_out, 0, "{:?}", base.indexing());
+    let hits = base.search(ALICE, "no text ad", None).await.unwrap().hits;
+    assert!(hits.iter().all(|hit| !hit.text.contains("no text")), "{hits:?}");
+}
+
+#[tokio::test]
 async fn links_pipes_large_and_private_files_are_left_out() {
     let place = Place::new();
     let secret = file(&place, "home/secret.md", "The ocelot password.\n");
