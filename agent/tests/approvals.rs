@@ -301,6 +301,7 @@ async fn nothing_is_printed_while_asked(place: &Place, args: &[&str]) -> Ran {
         operator(place, &format!("while [ ! -e {} ]; do sleep 0.02; done", done.display()));
     let (go, log) = (Arc::new(Notify::new()), Kept::default());
     let to = log.clone();
+    common::keep_a_second_subscriber();
     let _logging = tracing::subscriber::set_default(log::subscriber(&debug_log(), move || to.clone()));
     let hostile = "\u{1b}[2Jtype 1234 now";
     let after = vec![

@@ -22,7 +22,7 @@ pub struct Candidate {
 }
 
 /// Weights of owner, title, headings and text.
-const RANK: &str = "bm25(0.0, 2.0, 1.0, 1.0)";
+const RANK: &str = "bm25(0.0, 1.0, 1.0, 1.0)";
 /// Each further chunk of a document adds this share of the one before it, so that a page about the subject is before one
 /// that has the words once.
 const NEXT: f64 = 0.5;

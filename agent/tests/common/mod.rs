@@ -16,12 +16,14 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 use tokio::net::UnixListener;
 use tokio::sync::Notify;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
+use tracing::Dispatch;
+use tracing::subscriber::NoSubscriber;
 
 pub mod tool;
 
@@ -542,6 +544,14 @@ pub fn in_seconds(seconds: u64) -> u64 {
 
 /// How the log says that a request or task has ended while an operator is still asked: all that it tells has come.
 pub const ENDED_WHILE_ASKED: &str = "the work has ended is_asking=true";
+
+/// To be called before a test sets a subscriber for its own thread. While there is one subscriber only, what a thread meets first
+/// is judged by that thread's own, and stays silent for all if that has none: with this one there are two, and all of
+/// them are asked.
+pub fn keep_a_second_subscriber() {
+    static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
+    LazyLock::force(&SECOND);
+}
 
 /// The settings of a log that holds everything.
 pub fn debug_log() -> Log {

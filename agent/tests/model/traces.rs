@@ -1,6 +1,6 @@
 //! One trace id from the command line to the model, the helper and the log; and what the log looks like.
 
-use crate::common::{Kept, Place, Play, ended};
+use crate::common::{Kept, Place, Play, ended, keep_a_second_subscriber};
 use crate::http::ask;
 use crate::server::{self, Server};
 use crate::tasks::{calls, configure};
@@ -11,17 +11,11 @@ use postern_agent::protocol::trace::Trace;
 use postern_agent::redaction::log;
 use postern_proto::v1::Status;
 use serde_json::{Value, json};
-use std::sync::LazyLock;
-use tracing::Dispatch;
-use tracing::subscriber::{DefaultGuard, NoSubscriber};
-
-/// While there is one subscriber only, what a thread meets first is judged by that thread's own, and stays silent for
-/// all if that has none: with this one there are two, and all of them are asked.
-static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
+use tracing::subscriber::DefaultGuard;
 
 /// The log of this thread.
 fn logged(format: LogFormat, level: LogLevel) -> (Kept, DefaultGuard) {
-    LazyLock::force(&ANOTHER);
+    keep_a_second_subscriber();
     let kept = Kept::default();
     let to = kept.clone();
     let subscriber = log::subscriber(&Log { format, level }, move || to.clone());
