@@ -18,7 +18,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// The time for everything. PID 1 kills the process after 20 s (`RuntimeMaxSec=` of its unit): after this it does not run.
+/// The time for the file, and again for the new content. PID 1 kills the process 20 s after its start (`RuntimeMaxSec=` of its
+/// unit), which precedes the file that it sends: this long after it was given the new content it does not run.
 const PATIENCE: Duration = Duration::from_secs(25);
 /// What the process may report about a file that it cannot read; its own words are not passed on.
 const REPORTS: [Code; 4] = [Code::DirectoryMissing, Code::UnsafePath, Code::SpecialFile, Code::NotFound];
@@ -29,8 +30,8 @@ struct Peer {
     user: String,
     file: FileFacts,
     content: Arc<[u8]>,
-    /// When it is dropped, the connection is shut down.
-    _alive: mpsc::Sender<()>,
+    /// A message begins the time anew. When it is dropped, the connection is shut down.
+    alive: mpsc::Sender<()>,
 }
 
 /// Starts a process of the rule's user, and gets the file; its content only up to 1 MiB. The process first removes the temporary
@@ -52,14 +53,14 @@ fn look(work: &Work<'_>, grant: &Grant, path: &TargetPath, left: &str) -> Result
     let watched = stream.try_clone().map_err(Fault::io("watch a connection"))?;
     let (alive, ended) = mpsc::channel();
     let watch = move || {
-        ended.recv_timeout(PATIENCE).ok();
+        while ended.recv_timeout(PATIENCE).is_ok() {}
         drop(watched.shutdown(Shutdown::Both));
     };
     std::thread::Builder::new().spawn(watch).map_err(Fault::io("start a thread"))?;
     let (directory, path, temporary) = (directory.to_string(), path.to_string(), left.to_owned());
     let asked = AsUser { directory, path, temporary, ..AsUser::default() };
     let (file, content) = (FileFacts::default(), Arc::default());
-    let mut peer = Peer { stream, user, file, content, _alive: alive };
+    let mut peer = Peer { stream, user, file, content, alive };
     let told = peer.ask(&asked, &[]).unwrap_or_default();
     let code = Code::from_name(&told.code).filter(|code| REPORTS.contains(code));
     let why = format!("a process of {} cannot read {}; nothing was changed", peer.user, asked.path);
@@ -143,6 +144,8 @@ pub fn change(work: &Work<'_>, request: &FilesRequest, grant: Grant, acts: bool)
     authority.witness(&grant)?;
     let content = Some(Content { size: after.size, sha256: after.sha256.clone() });
     let temporary = format!(".postern-{}", authority.ordered.id);
+    // A process that PID 1 started late must not act after its time is up, when another has looked what it did.
+    peer.alive.send(()).ok();
     let told = peer.ask(&AsUser { content, temporary: temporary.clone(), ..AsUser::default() }, new);
     if !told.is_some_and(|told| told.code.is_empty()) {
         let why = format!("a process of {} ended without having done it", peer.user);
@@ -184,6 +187,11 @@ pub fn contents(work: &Work<'_>) -> Result<Vec<Arc<[u8]>>, Error> {
     let Some(undone) = undone(work) else { return Ok(work.authority.ordered.contents.clone()) };
     let gone = || Denied::new(Code::UndoGone, "the old content is no longer kept for undo");
     let kept = work.state.undo.read(undone)?.ok_or_else(gone)?.entries;
+    let announced = work.authority.contents().iter().map(|content| content.sha256.as_slice());
+    let digests = kept.iter().map(|entry| Digest::of(&[&entry.content])).collect::<Vec<_>>();
+    if !digests.iter().map(Digest::as_bytes).eq(announced) {
+        return Err(Fault::corrupt("an undo copy").into());
+    }
     Ok(kept.into_iter().map(|entry| entry.content.into()).collect())
 }
 

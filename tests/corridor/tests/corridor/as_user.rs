@@ -13,6 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 const USER: &str = "app";
 const UID: u32 = 4_000_400;
@@ -327,6 +328,50 @@ fn a_captured_process_that_stalls_ends_the_order_after_its_time_also_byte_by_byt
     let seconds = begun.elapsed().as_secs();
     assert!((24..40).contains(&seconds), "{seconds} s");
     assert_eq!(content(&world), "old");
+}
+
+#[test]
+fn a_process_that_pid_1_starts_late_is_waited_for_until_pid_1_has_ended_it() {
+    let is_first = AtomicBool::new(true);
+    let (world, _socket) = world(move |mut stream| {
+        if is_first.swap(false, Ordering::SeqCst) {
+            return honest(stream);
+        }
+        // It runs 10 s after it was asked for, and has 20 s from then on.
+        std::thread::sleep(Duration::from_secs(10));
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let process = std::thread::spawn(move || honest(theirs));
+        let pass = |from: &mut UnixStream, to: &mut UnixStream| {
+            let (kind, frame) = link::read(from).unwrap().unwrap();
+            drop(link::write(to, kind, &frame));
+        };
+        pass(&mut stream, &mut ours);
+        (0..2).for_each(|_| pass(&mut ours, &mut stream));
+        (0..2).for_each(|_| pass(&mut stream, &mut ours));
+        std::thread::sleep(Duration::from_secs(17));
+        pass(&mut ours, &mut stream);
+        process.join().unwrap();
+    });
+    world.apply(vec![root::Rule { timeout_s: 60, ..granted(&world.path(""), USER) }]);
+    let answer = world.connect(CLIENT_UID).ask("Helper/FileWrite", &write(&world, b"new"));
+    assert_eq!(answer.completed().status(), Status::Done, "{:?}", answer.completed());
+    assert_eq!(content(&world), "new");
+}
+
+#[test]
+fn an_undo_copy_that_is_damaged_is_not_written_back() {
+    let (world, _socket) = world(honest);
+    let request = write(&world, b"new");
+    assert!(world.connect(CLIENT_UID).ask("Helper/FileWrite", &request).completed().undoable);
+    let undo_copies = world.path("root/undo");
+    let [copy] = &postern_corridor::names(&undo_copies)[..] else { panic!("one copy") };
+    let bytes = fs::read(undo_copies.join(copy)).unwrap();
+    let at = bytes.windows(3).position(|window| window == b"old").unwrap();
+    let damaged = [&bytes[..at], b"0ld", &bytes[at + 3..]].concat();
+    fs::write(undo_copies.join(copy), damaged).unwrap();
+    let answer = world.connect(CLIENT_UID).ask("Helper/RequestUndo", &undo(request.meta.as_ref()));
+    assert_eq!(answer.completed().status(), Status::Failed);
+    assert_eq!(content(&world), "new");
 }
 
 #[test]
