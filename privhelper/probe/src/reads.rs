@@ -10,10 +10,10 @@ use postern_policy::request::{PackagesRequest, Request, UnitStatusRequest};
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied, Facts, Grant, VerbId};
 use postern_proto::frame::OUTPUT_MAX;
-use postern_proto::root::v1::{Envelope, Outcome};
+use postern_proto::root::v1::Outcome;
 use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, Output, Status, Stream};
-use postern_root::{Answer, Authority, Connection, Error, Fault, Key, Ordered, Purpose, Received};
+use postern_root::{Answer, Authority, Connection, Error, Fault, Key, Ordered, Received};
 use std::os::unix::net::UnixStream;
 
 /// The result of a read.
@@ -30,23 +30,16 @@ impl State {
         let mut connection = Connection::new(stream);
         let Some(received) = connection.receive() else { return };
         let answer = match received {
-            Received::Inspect(envelope, ordered) => {
-                self.inspect(&mut connection, envelope.as_ref(), &ordered)
-            }
-            Received::Execute(..) | Received::Outcomes(_) | Received::Acknowledge(_) => Err(reads_alone()),
+            Received::Order(ordered) if !ordered.is_execute => self.inspect(&mut connection, &ordered),
+            Received::Order(_) | Received::Outcomes(_) | Received::Acknowledge(_) => Err(reads_alone()),
         };
         connection.answer(answer.map(Answer::Outcome));
     }
 
-    fn inspect(
-        &self,
-        connection: &mut Connection<UnixStream>,
-        envelope: Option<&Envelope>,
-        ordered: &Ordered,
-    ) -> Result<Outcome, Error> {
+    fn inspect(&self, connection: &mut Connection<UnixStream>, ordered: &Ordered) -> Result<Outcome, Error> {
         let accounts = self.host.root.accounts()?;
-        let (policy, purpose) = (&self.policy.policy, Purpose::Act(envelope));
-        let authority = Authority::new(&self.host.root, policy, &accounts, None::<&Key>, ordered, purpose)?;
+        let policy = &self.policy.policy;
+        let authority = Authority::new(&self.host.root, policy, &accounts, None::<&Key>, ordered)?;
         let (request, grant) = authority.decide_request(Vec::new())?;
         let read = match request {
             Request::UnitStatus(status) => self.status(&authority, grant, &status)?,

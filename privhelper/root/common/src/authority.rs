@@ -18,15 +18,6 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 
-/// The purpose of a decision, with the recorder's envelope.
-#[derive(Debug, Clone, Copy)]
-pub enum Purpose<'a> {
-    /// An effect or a read: `ask` needs consent.
-    Act(Option<&'a Envelope>),
-    /// The facts of a change, before people are asked, with the person who asks: `ask` counts as `allow`.
-    Facts(u32),
-}
-
 /// The input of a decision.
 #[derive(Debug)]
 pub struct Authority<'a> {
@@ -42,8 +33,8 @@ pub struct Authority<'a> {
     pub who: Identity,
     /// Of `request.undo`: the inverse that this program issued.
     pub inverse: Option<&'a Inverse>,
+    /// None for the facts of a change.
     envelope: Option<&'a Envelope>,
-    needs_consent: bool,
 }
 
 impl<'a> Authority<'a> {
@@ -58,12 +49,9 @@ impl<'a> Authority<'a> {
         accounts: &'a Accounts,
         key: impl Into<Option<&'a Key>>,
         ordered: &'a Ordered,
-        purpose: Purpose<'a>,
     ) -> Result<Self, Denied> {
-        let (envelope, needs_consent, person_uid) = match purpose {
-            Purpose::Act(envelope) => (envelope, true, envelope.map_or(0, |envelope| envelope.person_uid)),
-            Purpose::Facts(person_uid) => (None, false, person_uid),
-        };
+        let person_uid = ordered.envelope.as_ref().map_or(0, |envelope| envelope.person_uid);
+        let envelope = ordered.envelope.as_ref().filter(|_| !ordered.is_question());
         let order = &ordered.order;
         if order.policy_digest != policy.digest().as_bytes() {
             let why = "the policy was replaced after this request was decided; send it again";
@@ -89,7 +77,7 @@ impl<'a> Authority<'a> {
         let who = Identity { unix_s: host.unix().as_secs(), ..accounts.identity(order.uid) };
         let has_asker_left = envelope.is_some_and(|envelope| envelope.has_person_left);
         let who = Identity { has_asker_left, ..policy.asked_by(who, accounts.identity(person_uid)) };
-        let authority = Self { host, policy, accounts, ordered, who, inverse, envelope, needs_consent };
+        let authority = Self { host, policy, accounts, ordered, who, inverse, envelope };
         if by_operator && let Some(envelope) = envelope {
             authority.check_person(envelope.operator_uid)?;
         }
@@ -165,7 +153,7 @@ impl<'a> Authority<'a> {
 
     /// Checks an order that a rule marks `ask`: enough people approved exactly these bytes, under this policy and in this boot.
     fn check_consent(&self, grant: &Grant) -> Result<(), Denied> {
-        if grant.decision() != Decision::Ask || !self.needs_consent {
+        if grant.decision() != Decision::Ask || self.ordered.is_question() {
             return Ok(());
         }
         let denied = |why: &str| Err(Denied::new(Code::NotApproved, why));

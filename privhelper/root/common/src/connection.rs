@@ -1,13 +1,12 @@
 //! The answering side of one connection: events while the order runs, then exactly one last frame.
 
 use postern_proto::link::{self, Kind};
-use postern_proto::root::v1::{Close, Facts, Outcome};
+use postern_proto::root::v1::{Close, Facts, Outcome, OutcomesReply};
 use postern_proto::v1 as wire;
 use prost::Message;
 use std::io::{self, Read, Write};
 
 use crate::error::Error;
-use crate::outcomes::OutcomeState;
 use crate::receive::{self, Received};
 
 /// Content of the last frame of a connection. A refusal is a `Close` instead.
@@ -19,7 +18,7 @@ pub enum Answer {
     /// The facts of a change.
     Facts(Facts),
     /// The state of an order.
-    State(OutcomeState),
+    State(OutcomesReply),
     /// The outcome is forgotten.
     Acknowledged,
 }
@@ -58,7 +57,7 @@ impl<S: Read + Write> Connection<S> {
         match answer {
             Ok(Answer::Outcome(outcome)) => self.last(Kind::Outcome, &outcome),
             Ok(Answer::Facts(facts)) => self.last(Kind::Facts, &facts),
-            Ok(Answer::State(state)) => self.last(Kind::OutcomesReply, &state.to_wire()),
+            Ok(Answer::State(state)) => self.last(Kind::OutcomesReply, &state),
             Ok(Answer::Acknowledged) => self.close(&Close::default()),
             Err(error) => match error.close() {
                 Some(close) => self.close(&close),

@@ -15,11 +15,11 @@ pub mod store;
 pub mod undo_store;
 
 pub use accounts::Accounts;
-pub use authority::{Authority, Purpose};
+pub use authority::Authority;
 pub use connection::{Answer, Connection};
 pub use error::{Code, Denied, Error, Fault};
 pub use host::{ActivePolicy, Host, Identity};
 pub use mac::Key;
-pub use outcomes::{OutcomeState, Outcomes, failed, one_line, unchanged};
+pub use outcomes::{Outcomes, failed, one_line, unchanged};
 pub use receive::{OrderId, Ordered, Received};
 pub use undo_store::UndoStore;

@@ -22,28 +22,22 @@ fn is_outcome(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|first| *first != 0)
 }
 
-/// The state of an order.
-#[derive(Debug, Clone, PartialEq)]
-pub enum OutcomeState {
-    /// It never began, or its outcome was acknowledged.
-    Unknown,
-    /// It began.
-    Running,
-    /// It ended with this outcome.
-    Ended(Box<Outcome>),
+/// The state of an order that never began, or whose outcome was acknowledged.
+#[must_use]
+pub fn unknown() -> OutcomesReply {
+    OutcomesReply { state: "unknown".to_owned(), outcome: Vec::new() }
 }
 
-impl OutcomeState {
-    /// Returns the state as a message.
-    #[must_use]
-    pub fn to_wire(&self) -> OutcomesReply {
-        let (state, outcome) = match self {
-            Self::Unknown => ("unknown", Vec::new()),
-            Self::Running => ("running", Vec::new()),
-            Self::Ended(outcome) => ("ended", outcome.encode_to_vec()),
-        };
-        OutcomesReply { state: state.to_owned(), outcome }
-    }
+/// The state of an order that began.
+#[must_use]
+pub fn running() -> OutcomesReply {
+    OutcomesReply { state: "running".to_owned(), outcome: Vec::new() }
+}
+
+/// The state of an order that ended with this encoded outcome.
+#[must_use]
+pub fn ended(outcome: Vec<u8>) -> OutcomesReply {
+    OutcomesReply { state: "ended".to_owned(), outcome }
 }
 
 /// The directory of outcomes.
@@ -90,15 +84,10 @@ impl Outcomes {
     /// Returns the state of an order.
     ///
     /// # Errors
-    /// Its file cannot be read or is damaged.
-    pub fn state(&self, id: OrderId) -> Result<OutcomeState, Fault> {
-        match store::read(&self.path(id), MAX)? {
-            None => Ok(OutcomeState::Unknown),
-            Some(bytes) if !is_outcome(&bytes) => Ok(OutcomeState::Running),
-            Some(bytes) => Outcome::decode(bytes.as_slice())
-                .map(|outcome| OutcomeState::Ended(Box::new(outcome)))
-                .map_err(|_| Fault::corrupt("an outcome")),
-        }
+    /// Its file cannot be read.
+    pub fn state(&self, id: OrderId) -> Result<OutcomesReply, Fault> {
+        let bytes = store::read(&self.path(id), MAX)?;
+        Ok(bytes.map_or_else(unknown, |bytes| if is_outcome(&bytes) { ended(bytes) } else { running() }))
     }
 
     /// Forgets an outcome that the recorder has written.
@@ -106,10 +95,8 @@ impl Outcomes {
     /// # Errors
     /// It cannot be removed.
     pub fn acknowledge(&self, id: OrderId) -> Result<(), Fault> {
-        match self.state(id)? {
-            OutcomeState::Unknown | OutcomeState::Running => Ok(()),
-            OutcomeState::Ended(_) => store::remove(&self.path(id)),
-        }
+        // An order that runs keeps its note.
+        if self.state(id)?.outcome.is_empty() { Ok(()) } else { self.withdraw(id) }
     }
 
     /// The orders that an earlier process began and did not end, with its notes. A note may be missing.

@@ -32,13 +32,35 @@ pub struct Ordered {
     pub contents: Vec<Arc<[u8]>>,
     /// Values of secret parameters.
     pub secrets: Vec<SecretValue>,
+    /// The recorder's envelope: always of an `Execute`, else of a read that a rule marks `ask` and of one that a person asked for.
+    pub envelope: Option<Envelope>,
+    /// An `Execute`: an effect, or one step of a validated effect. Else an `Inspect`: a read, or the facts of a change.
+    pub is_execute: bool,
 }
 
 impl Ordered {
-    /// Decodes an order that this program's own files hold; none if it is malformed. Without content and secrets.
+    /// Decodes an order, without content and secrets.
+    ///
+    /// # Errors
+    /// It is malformed.
+    pub fn new(bytes: Vec<u8>, envelope: Option<Envelope>, is_execute: bool) -> Result<Self, CloseReason> {
+        let order: Order = strict(&bytes)?;
+        let id = OrderId::from_bytes(&order.order_id).ok_or(CloseReason::Malformed)?;
+        let verb = VerbId::from_name(&order.verb).ok_or(CloseReason::Malformed)?;
+        let (contents, secrets) = (Vec::new(), Vec::new());
+        Ok(Self { order, bytes, id, verb, contents, secrets, envelope, is_execute })
+    }
+
+    /// Whether the facts of a change are asked for, before people are: `ask` counts as `allow`.
     #[must_use]
-    pub fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
-        decode(bytes).ok()
+    pub fn is_question(&self) -> bool {
+        !self.is_execute && self.verb.is_effect()
+    }
+
+    /// The part of an effect that is asked for.
+    #[must_use]
+    pub fn step(&self) -> Step {
+        self.envelope.as_ref().filter(|_| self.is_execute).map_or(Step::Unspecified, Envelope::step)
     }
 
     /// SHA-256 of the order's bytes.
@@ -51,10 +73,8 @@ impl Ordered {
 /// A request of the recorder.
 #[derive(Debug)]
 pub enum Received {
-    /// An effect, or one step of a validated effect.
-    Execute(Envelope, Ordered),
-    /// A read, or the facts of a change. A read that a rule marks `ask` has an envelope.
-    Inspect(Option<Envelope>, Ordered),
+    /// An effect, a read, or the facts of a change.
+    Order(Ordered),
     /// A question for the outcome of an order.
     Outcomes(OrderId),
     /// The recorder has written the order's outcome.
@@ -81,13 +101,12 @@ pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
     }
     if kind == Kind::RootInspect {
         let RootInspect { order, envelope } = strict(&payload)?;
-        return Ok(Received::Inspect(envelope, decode(order)?));
+        return Ok(Received::Order(Ordered::new(order, envelope, false)?));
     }
     let execute = (kind == Kind::RootExecute).then(|| strict(&payload));
     let RootExecute { envelope, order, secrets, .. } = execute.ok_or(CloseReason::Malformed)??;
-    let envelope = envelope.ok_or(CloseReason::Malformed)?;
-    let mut ordered = decode(order)?;
-    match envelope.step() {
+    let mut ordered = Ordered::new(order, envelope, true)?;
+    match ordered.step() {
         Step::Whole => {
             ordered.contents = contents(from, &ordered.order.contents)?;
             if secrets {
@@ -97,14 +116,7 @@ pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
         Step::Validate | Step::Commit => {}
         Step::Unspecified => return Err(CloseReason::Malformed),
     }
-    Ok(Received::Execute(envelope, ordered))
-}
-
-fn decode(bytes: Vec<u8>) -> Result<Ordered, CloseReason> {
-    let order: Order = strict(&bytes)?;
-    let id = OrderId::from_bytes(&order.order_id).ok_or(CloseReason::Malformed)?;
-    let verb = VerbId::from_name(&order.verb).ok_or(CloseReason::Malformed)?;
-    Ok(Ordered { order, bytes, id, verb, contents: Vec::new(), secrets: Vec::new() })
+    Ok(Received::Order(ordered))
 }
 
 /// Reads the content frames of an order, each content to its announced size.

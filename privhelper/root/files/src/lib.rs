@@ -43,20 +43,17 @@ pub fn serve<S: Read + Write>(state: &State, stream: S) {
     let mut connection = Connection::new(stream);
     let Some(received) = connection.receive() else { return };
     let answer = match received {
-        Received::Execute(envelope, ordered) => {
-            let outcome = order::execute(state, &envelope, &ordered);
-            let outcome = outcome.map_err(|error| state.or_not_started(error));
-            if envelope.step() == Step::Commit && !matches!(outcome, Err(Error::NotStarted(_))) {
-                state.stages.discard(&envelope);
+        Received::Order(ordered) if ordered.is_execute => {
+            let outcome = order::execute(state, &ordered).map_err(|error| state.or_not_started(error));
+            if ordered.step() == Step::Commit && !matches!(outcome, Err(Error::NotStarted(_))) {
+                state.stages.discard(&ordered);
             }
             outcome.map(Answer::Outcome)
         }
-        Received::Inspect(envelope, ordered) if !ordered.verb.is_effect() => {
-            read::read(state, envelope.as_ref(), &ordered, &mut connection).map(Answer::Outcome)
+        Received::Order(ordered) if ordered.is_question() => {
+            order::inspect(state, &ordered).map(Answer::Facts)
         }
-        Received::Inspect(of, ordered) => {
-            order::inspect(state, &ordered, of.map_or(0, |of| of.person_uid)).map(Answer::Facts)
-        }
+        Received::Order(ordered) => read::read(state, &ordered, &mut connection).map(Answer::Outcome),
         Received::Outcomes(id) => recover::state_of(state, id).map(Answer::State).map_err(Error::from),
         Received::Acknowledge(id) => {
             state.outcomes.acknowledge(id).map(|()| Answer::Acknowledged).map_err(Error::from)

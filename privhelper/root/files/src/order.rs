@@ -9,9 +9,8 @@ use crate::recover::path_of;
 use crate::stage::{self, Validation};
 use crate::state::State;
 use crate::xattr::ExtendedAttributes;
-use postern_proto::root::v1::{self as root, Envelope, JournalEntry, Outcome, Step};
+use postern_proto::root::v1::{self as root, JournalEntry, Outcome, Step};
 use postern_proto::v1 as wire;
-use postern_root::authority::Purpose;
 use postern_root::{Authority, Code, Denied, Error, OrderId, Ordered};
 use std::sync::{Arc, PoisonError};
 
@@ -19,10 +18,10 @@ use std::sync::{Arc, PoisonError};
 ///
 /// # Errors
 /// Nothing was changed.
-pub fn execute(state: &State, envelope: &Envelope, ordered: &Ordered) -> Result<Outcome, Error> {
-    let step = envelope.step();
+pub fn execute(state: &State, ordered: &Ordered) -> Result<Outcome, Error> {
+    let step = ordered.step();
     let accounts = state.host.accounts()?;
-    let authority = state.authority(&accounts, ordered, Purpose::Act(Some(envelope)))?;
+    let authority = state.authority(&accounts, ordered)?;
     // Before any path of the order is opened, and before an undo reads its copy.
     let is_known = authority.inverse.is_none() && step == Step::Whole;
     let contents = if is_known { ordered.contents.clone() } else { unknown(&authority) };
@@ -33,7 +32,7 @@ pub fn execute(state: &State, envelope: &Envelope, ordered: &Ordered) -> Result<
         let entry_of = |change: &Change| kept.iter().find(|entry| path_of(entry) == change.path().as_str());
         let contents = match step {
             Step::Commit => {
-                let (contents, validators) = state.stages.commit(&authority, envelope, &changes)?;
+                let (contents, validators) = state.stages.commit(&authority, &changes)?;
                 agreed = Some(validators);
                 contents
             }
@@ -75,9 +74,9 @@ pub fn execute(state: &State, envelope: &Envelope, ordered: &Ordered) -> Result<
 ///
 /// # Errors
 /// The change is refused, or its paths are.
-pub fn inspect(state: &State, ordered: &Ordered, person_uid: u32) -> Result<root::Facts, Error> {
+pub fn inspect(state: &State, ordered: &Ordered) -> Result<root::Facts, Error> {
     let accounts = state.host.accounts()?;
-    let authority = state.authority(&accounts, ordered, Purpose::Facts(person_uid))?;
+    let authority = state.authority(&accounts, ordered)?;
     let (grant, changes) = change::decide(&authority, unknown(&authority))?;
     let directories = plan::open_directories(&authority, &changes)?;
     confine::give_up_writing(&directories)?;

@@ -10,9 +10,8 @@ use nix::sys::stat::SFlag;
 use postern_policy::request::FileReadRequest;
 use postern_policy::types::{FileKind, TargetPath};
 use postern_policy::{Facts, Request};
-use postern_proto::root::v1::{Envelope, Outcome};
+use postern_proto::root::v1::Outcome;
 use postern_proto::v1 as wire;
-use postern_root::authority::Purpose;
 use postern_root::{Accounts, Code, Connection, Denied, Error, Fault, Ordered};
 use prost::Message;
 use std::collections::BTreeSet;
@@ -29,12 +28,11 @@ const BYTES_MAX: usize = 128 * 1024;
 /// The read is refused, or failed.
 pub fn read<S: Read + Write>(
     state: &State,
-    envelope: Option<&Envelope>,
     ordered: &Ordered,
     connection: &mut Connection<S>,
 ) -> Result<Outcome, Error> {
     let accounts = state.host.accounts()?;
-    let authority = state.authority(&accounts, ordered, Purpose::Act(envelope))?;
+    let authority = state.authority(&accounts, ordered)?;
     let (request, grant) = authority.decide_request(Vec::new())?;
     let (path, range) = if let Request::FileRead(FileReadRequest { path, offset, limit }) = request {
         (path, Some((offset, limit)))

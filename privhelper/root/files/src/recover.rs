@@ -11,9 +11,9 @@ use crate::target::{OpenTarget, open_target};
 use nix::fcntl::{RenameFlags, renameat2};
 use postern_policy::Code;
 use postern_policy::types::{FileKind, TargetPath};
-use postern_proto::root::v1::{FileFacts, Journal, JournalEntry, Outcome};
+use postern_proto::root::v1::{FileFacts, Journal, JournalEntry, Outcome, OutcomesReply};
 use postern_proto::v1::Status;
-use postern_root::{Error, Fault, OrderId, OutcomeState};
+use postern_root::{Error, Fault, OrderId, outcomes};
 use prost::Message;
 use std::sync::PoisonError;
 
@@ -38,10 +38,10 @@ pub fn recover_all(state: &State) -> Result<(), Fault> {
 ///
 /// # Errors
 /// Our own state cannot be read or written.
-pub fn state_of(state: &State, id: OrderId) -> Result<OutcomeState, Fault> {
-    if state.outcomes.state(id)? == OutcomeState::Unknown {
+pub fn state_of(state: &State, id: OrderId) -> Result<OutcomesReply, Fault> {
+    if state.outcomes.state(id)? == outcomes::unknown() {
         let _one_at_a_time = state.effect.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_lost = state.outcomes.state(id)? == OutcomeState::Unknown;
+        let is_lost = state.outcomes.state(id)? == outcomes::unknown();
         if let Some(journal) = state.undo.read(id)?.filter(|_| is_lost) {
             recover_order(state, id, &journal)?;
         }

@@ -10,9 +10,9 @@ use crate::target::open_target;
 use crate::tree::{self, CopyBudget};
 use postern_policy::Grant;
 use postern_policy::types::{Digest, TargetPath};
-use postern_proto::root::v1::{Agreement, Envelope, RequiredValidator, StageRecord, Staged};
+use postern_proto::root::v1::{Agreement, RequiredValidator, StageRecord, Staged};
 use postern_root::store::{self, Durability};
-use postern_root::{Authority, Code, Denied, Error, Fault, Host, Key, mac};
+use postern_root::{Authority, Code, Denied, Error, Fault, Host, Key, Ordered, mac};
 use prost::Message;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -170,14 +170,10 @@ impl Stages {
     ///
     /// # Errors
     /// `validation_failed` if an agreement is missing; `plan_changed` if the stage is not this order's, gone or changed.
-    pub fn commit(
-        &self,
-        authority: &Authority<'_>,
-        envelope: &Envelope,
-        changes: &[Change],
-    ) -> Result<Committed, Error> {
+    pub fn commit(&self, authority: &Authority<'_>, changes: &[Change]) -> Result<Committed, Error> {
         let gone = is_another;
         let key = self.key()?;
+        let envelope = authority.ordered.envelope.as_ref().ok_or_else(gone)?;
         let at = self.path(Digest::from_bytes(&envelope.stage_id).ok_or_else(gone)?);
         let record = store::read(&at.join("meta"), 1024 * 1024)?.ok_or_else(gone)?;
         let record = StageRecord::decode(record.as_slice()).map_err(|_| Fault::corrupt("a stage"))?;
@@ -215,8 +211,8 @@ impl Stages {
     }
 
     /// Removes the stage of an order whose commit has ended.
-    pub fn discard(&self, envelope: &Envelope) {
-        if let Some(id) = Digest::from_bytes(&envelope.stage_id) {
+    pub fn discard(&self, ordered: &Ordered) {
+        if let Some(id) = ordered.envelope.as_ref().and_then(|it| Digest::from_bytes(&it.stage_id)) {
             // If that fails, the stage expires.
             drop(remove(&self.path(id)));
         }

@@ -4,7 +4,7 @@ use crate::stage::Stages;
 use postern_policy::{Policy, Selector};
 use postern_root::{
     Accounts, ActivePolicy, Authority, Code, Denied, Error, Fault, Host, Identity, Key, Ordered, Outcomes,
-    Purpose, UndoStore, store,
+    UndoStore, store,
 };
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -71,13 +71,12 @@ impl State {
         &'a self,
         accounts: &'a Accounts,
         ordered: &'a Ordered,
-        purpose: Purpose<'a>,
     ) -> Result<Authority<'a>, Denied> {
         // Replaced while the order came: [`Self::or_not_started`] leaves it to the next process.
         if !self.is_current() {
             return Err(Denied::new(Code::PlanChanged, "the policy was replaced while the order came"));
         }
-        Authority::new(&self.host, &self.active.policy, accounts, &self.key, ordered, purpose)
+        Authority::new(&self.host, &self.active.policy, accounts, &self.key, ordered)
     }
 
     /// Whether policy, accounts and granted directories are those that the process was confined to.

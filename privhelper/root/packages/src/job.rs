@@ -5,11 +5,9 @@ use postern_apt::Transaction;
 use postern_policy::request::Request;
 use postern_policy::types::PackageName;
 use postern_policy::{Grant, VerbId};
-use postern_proto::root::v1::{Envelope, PackageFacts, PackageFlags, RootExecute};
+use postern_proto::root::v1::{PackageFacts, PackageFlags, RootExecute};
 use postern_proto::v1::{Action as StepAction, PackageStep};
-use postern_root::{
-    Accounts, ActivePolicy, Authority, Code, Denied, Fault, Key, OrderId, Ordered, Purpose, store,
-};
+use postern_root::{Accounts, ActivePolicy, Authority, Code, Denied, Fault, Key, OrderId, Ordered, store};
 use prost::Message;
 use std::path::PathBuf;
 
@@ -38,7 +36,6 @@ pub struct Job {
     /// Its directory.
     pub directory: PathBuf,
     root: postern_root::Host,
-    envelope: Envelope,
     ordered: Ordered,
     policy: ActivePolicy,
     accounts: Accounts,
@@ -57,12 +54,11 @@ impl Job {
         let bytes = store::read(&directory.join("order.pb"), ORDER_MAX)?.ok_or_else(corrupt)?;
         let RootExecute { envelope, order, boot_id, .. } =
             RootExecute::decode(bytes.as_slice()).map_err(|_| corrupt())?;
-        let ordered = Ordered::from_bytes(order).filter(|ordered| ordered.id == id).ok_or_else(corrupt)?;
+        let ordered = Ordered::new(order, envelope, true).ok().filter(|ordered| ordered.id == id);
         Ok(Self {
             root: postern_root::Host { boot_id, ..host.root.clone() },
             directory,
-            envelope: envelope.ok_or_else(corrupt)?,
-            ordered,
+            ordered: ordered.ok_or_else(corrupt)?,
             policy: ActivePolicy::load(&host.root)?,
             accounts: host.root.accounts()?,
             key: Key::open(&host.root.state.join("key"))?,
@@ -74,8 +70,7 @@ impl Job {
     /// # Errors
     /// As [`Authority::new`].
     pub fn authority(&self) -> Result<Authority<'_>, Denied> {
-        let purpose = Purpose::Act(Some(&self.envelope));
-        Authority::new(&self.root, &self.policy.policy, &self.accounts, &self.key, &self.ordered, purpose)
+        Authority::new(&self.root, &self.policy.policy, &self.accounts, &self.key, &self.ordered)
     }
 }
 

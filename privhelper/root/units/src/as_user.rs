@@ -113,7 +113,7 @@ pub fn read(work: &mut Work<'_>, request: &FileReadRequest, grant: Grant) -> Res
 
 /// Returns the facts of a change that is only looked at; or gives the file its new content. Once the process has that, only
 /// its answer tells what was done.
-pub fn change(work: &Work<'_>, request: &FilesRequest, grant: Grant, acts: bool) -> Result<Answer, Error> {
+pub fn change(work: &Work<'_>, request: &FilesRequest, grant: Grant) -> Result<Answer, Error> {
     let authority = work.authority;
     let [FileChange { path, to: NewState::Content(new), expect, .. }] = request.changes.as_slice() else {
         return Err(Denied::new(Code::Unsupported, "this is no new content of one file").into());
@@ -124,7 +124,7 @@ pub fn change(work: &Work<'_>, request: &FilesRequest, grant: Grant, acts: bool)
     if authority.inverse.is_some_and(|inverse| inverse.left.as_ref() != Some(&before)) {
         return Err(Denied::new(Code::UndoConflict, "the file has changed since; nothing is undone").into());
     }
-    if !acts {
+    if !authority.ordered.is_execute {
         return Ok(Answer::Facts(before));
     }
     let is_decided = authority.by_operator() || authority.ordered.order.facts.as_ref() == Some(&before);

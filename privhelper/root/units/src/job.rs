@@ -7,10 +7,10 @@ use crate::state::{Host, Work};
 use crate::{facts, systemctl};
 use postern_policy::facts::UnitState;
 use postern_policy::types::UnitName;
-use postern_proto::root::v1::{Inverse, JobEvent, JobOutcome, Outcome};
+use postern_proto::root::v1::{Inverse, JobEvent, JobOutcome, Outcome, OutcomesReply};
 use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, ExitInfo, Output, Status, Stream};
-use postern_root::{Code, Denied, Error, Fault, OrderId, OutcomeState, failed, store};
+use postern_root::{Code, Denied, Error, Fault, OrderId, failed, outcomes, store};
 use prost::Message;
 use std::fs::File;
 use std::io::Read;
@@ -92,14 +92,14 @@ fn is_running(unit: &UnitState) -> bool {
 }
 
 /// Returns the state of a job.
-pub fn state(host: &Host, id: OrderId) -> Result<OutcomeState, Error> {
+pub fn state(host: &Host, id: OrderId) -> Result<OutcomesReply, Error> {
     let path = directory(host, id);
-    let Some(unit) = store::read(&path.join("unit"), 1024)? else { return Ok(OutcomeState::Unknown) };
+    let Some(unit) = store::read(&path.join("unit"), 1024)? else { return Ok(outcomes::unknown()) };
     let unit = facts::state(host, &UnitName::new(&String::from_utf8_lossy(&unit))?)?;
     if is_running(&unit) {
-        return Ok(OutcomeState::Running);
+        return Ok(outcomes::running());
     }
-    Ok(OutcomeState::Ended(Box::new(outcome(&path, &unit)?)))
+    Ok(outcomes::ended(outcome(&path, &unit)?.encode_to_vec()))
 }
 
 /// Returns the outcome of a job that has ended: the job's own, the last event's, or PID 1's result.

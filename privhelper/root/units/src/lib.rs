@@ -22,10 +22,9 @@ use postern_policy::Request::{
     Command, DaemonReload, Describe, FileList, FileRead, Files, Own, Packages, Reboot, Result as Results,
     Undo, Unit, UnitStatus,
 };
-use postern_proto::root::v1::{Envelope, Step};
+use postern_proto::root::v1::Step;
 use postern_root::{
-    ActivePolicy, Answer, Authority, Code, Connection, Denied, Error, Ordered, OutcomeState, Purpose,
-    Received,
+    ActivePolicy, Answer, Authority, Code, Connection, Denied, Error, Ordered, Received, outcomes,
 };
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -37,18 +36,16 @@ impl State {
         let Some(received) = connection.receive() else { return };
         // If the recorder is gone, it asks by `Outcomes` later.
         let answer = match received {
-            Received::Outcomes(id) if self.running().contains(&id) => {
-                Ok(Answer::State(OutcomeState::Running))
-            }
+            Received::Outcomes(id) if self.running().contains(&id) => Ok(Answer::State(outcomes::running())),
             Received::Outcomes(id) => job::state(&self.host, id).map(Answer::State),
             Received::Acknowledge(id) => {
                 job::forget(&self.host, id);
                 Ok(Answer::Acknowledged)
             }
-            Received::Inspect(of, ordered) => self.order(&mut connection, of.as_ref(), &ordered, false),
-            Received::Execute(envelope, ordered) => {
+            Received::Order(ordered) if !ordered.is_execute => self.order(&mut connection, &ordered),
+            Received::Order(ordered) => {
                 self.running().push(ordered.id);
-                let answer = self.order(&mut connection, Some(&envelope), &ordered, true);
+                let answer = self.order(&mut connection, &ordered);
                 self.running().retain(|id| *id != ordered.id);
                 answer
             }
@@ -57,38 +54,29 @@ impl State {
     }
 
     /// Decides the order again, and carries it out; or only looks, at a file that is reached as a rule's user.
-    fn order(
-        &self,
-        connection: &mut Connection<UnixStream>,
-        envelope: Option<&Envelope>,
-        ordered: &Ordered,
-        acts: bool,
-    ) -> Result<Answer, Error> {
+    fn order(&self, connection: &mut Connection<UnixStream>, ordered: &Ordered) -> Result<Answer, Error> {
         if !self.host.systemd.exists() {
             let why = "this host does not run systemd; packages, units and commands need it";
             return Err(Denied::new(Code::Unsupported, why).into());
         }
         let policy = &ActivePolicy::load(&self.host.root)?.policy;
-        if let Some(envelope) = envelope.filter(|envelope| acts && envelope.step() == Step::Validate) {
-            let agreed = validate::validate(&self.host, policy, connection, envelope, ordered);
-            return agreed.map(Answer::Outcome);
+        if ordered.step() == Step::Validate {
+            return validate::validate(&self.host, policy, connection, ordered).map(Answer::Outcome);
         }
         let accounts = self.host.root.accounts()?;
-        let is_question = !acts && ordered.verb.is_effect();
-        let person_uid = envelope.map_or(0, |envelope| envelope.person_uid);
-        let purpose = if is_question { Purpose::Facts(person_uid) } else { Purpose::Act(envelope) };
-        let authority = Authority::new(&self.host.root, policy, &accounts, &self.key, ordered, purpose)?;
+        let acts = ordered.is_execute;
+        let authority = Authority::new(&self.host.root, policy, &accounts, &self.key, ordered)?;
         let mut work = Work { state: self, authority: &authority, connection };
         let unknown = || vec![Arc::default(); authority.contents().len()];
         let contents = if acts { as_user::contents(&work)? } else { unknown() };
         let (request, grant) = authority.decide_request(contents)?;
         let outcome = match request {
-            Files(request) => return as_user::change(&work, &request, grant, acts),
+            Files(request) => return as_user::change(&work, &request, grant),
             FileRead(request) => return as_user::read(&mut work, &request, grant),
             Unit(request) if acts => change::change(&mut work, &request, grant),
             DaemonReload if acts => change::daemon_reload(&work, &grant),
             Reboot(minutes) if acts => reboot::reboot(&work, minutes, &grant),
-            Packages(_) if acts => packages::start(&mut work, envelope, &grant),
+            Packages(_) if acts => packages::start(&mut work, &grant),
             Command(request) if acts => command::run(&mut work, request, &grant),
             // Only looked at, or another program's.
             Unit(_) | DaemonReload | Reboot(_) | Packages(_) | Command(_) | UnitStatus(_) | FileList(_)

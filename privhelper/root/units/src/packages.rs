@@ -4,7 +4,7 @@ use crate::job;
 use crate::state::Work;
 use postern_policy::Grant;
 use postern_policy::types::UnitName;
-use postern_proto::root::v1::{Envelope, Outcome, RootExecute};
+use postern_proto::root::v1::{Outcome, RootExecute};
 use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, Output, Status, Stream};
 use postern_root::Error;
@@ -12,7 +12,7 @@ use postern_root::store::{self, Durability};
 use prost::Message;
 
 /// Puts the order into the job's directory, and follows the unit.
-pub fn start(work: &mut Work<'_>, envelope: Option<&Envelope>, grant: &Grant) -> Result<Outcome, Error> {
+pub fn start(work: &mut Work<'_>, grant: &Grant) -> Result<Outcome, Error> {
     let ordered = work.authority.ordered;
     let host = &work.state.host;
     let unit = UnitName::new(&format!("postern-packages@{}.service", ordered.id))?;
@@ -20,7 +20,7 @@ pub fn start(work: &mut Work<'_>, envelope: Option<&Envelope>, grant: &Grant) ->
     let path = job::begin(host, ordered.id, &unit, &statement)?;
     let boot_id = host.root.boot_id.clone();
     let order = RootExecute {
-        envelope: envelope.cloned(),
+        envelope: ordered.envelope.clone(),
         order: ordered.bytes.clone(),
         boot_id,
         ..RootExecute::default()

@@ -6,7 +6,7 @@
 use crate::state::Host;
 use crate::systemctl;
 use postern_policy::Policy;
-use postern_proto::root::v1::{Agreement, Envelope, Outcome, Sandbox};
+use postern_proto::root::v1::{Agreement, Outcome, Sandbox};
 use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, Phase, Progress, Status};
 use postern_root::{Code, Connection, Denied, Error, Fault, Key, OrderId, Ordered};
@@ -20,7 +20,6 @@ pub fn validate(
     host: &Host,
     policy: &Policy,
     connection: &mut Connection<UnixStream>,
-    envelope: &Envelope,
     ordered: &Ordered,
 ) -> Result<Outcome, Error> {
     let key = Key::read(&host.root.validator_key)?;
@@ -29,6 +28,7 @@ pub fn validate(
         return Err(Denied::new(Code::PlanChanged, "the policy was replaced; send the request again").into());
     }
     let forged = || Denied::new(Code::InvalidArgument, "postern-files did not make this stage");
+    let envelope = ordered.envelope.as_ref().ok_or_else(forged)?;
     let staged = envelope.staged.as_ref().filter(|staged| key.verifies(*staged)).ok_or_else(forged)?;
     let mut required = staged.validators.iter();
     let live = &envelope.live;

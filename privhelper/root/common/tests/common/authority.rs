@@ -5,8 +5,8 @@ use postern_policy::types::UnitName;
 use postern_policy::{Grant, Object, RequiredGrant, VerbId};
 use postern_proto::link::approval_digest;
 use postern_proto::root::v1::{Decision, Envelope, Inverse};
-use postern_root::Ordered;
-use postern_root::authority::{Authority, Purpose};
+use postern_root::{Authority, Ordered};
+use prost::Message;
 
 fn start() -> Vec<RequiredGrant> {
     unit(VerbId::UnitStart, "nginx.service")
@@ -16,6 +16,13 @@ fn unit(verb: VerbId, name: &str) -> Vec<RequiredGrant> {
     vec![(verb, Object::unit(UnitName::new(name).unwrap()))]
 }
 
+/// What root is asked for: to act under an envelope, or for the facts of a change that this person asks for.
+#[derive(Clone, Copy)]
+enum Purpose<'a> {
+    Act(Option<&'a Envelope>),
+    Facts(u32),
+}
+
 fn decide(
     world: &World,
     ordered: &Ordered,
@@ -23,7 +30,12 @@ fn decide(
     required: &[RequiredGrant],
 ) -> Result<Grant, &'static str> {
     let World { host, active, accounts, key, .. } = world;
-    Authority::new(host, &active.policy, accounts, key, ordered, purpose)
+    let (envelope, is_execute) = match purpose {
+        Purpose::Act(envelope) => (envelope.cloned(), true),
+        Purpose::Facts(person_uid) => (Some(Envelope { person_uid, ..Envelope::default() }), false),
+    };
+    let ordered = Ordered::new(ordered.order.encode_to_vec(), envelope, is_execute).unwrap();
+    Authority::new(host, &active.policy, accounts, key, &ordered)
         .and_then(|authority| authority.decide(required))
         .map_err(|denied| denied.code.as_str())
 }

@@ -37,14 +37,15 @@ fn receives_an_order_with_its_content_in_parts() {
     let mut frames = execute(&order(&[b"one", b"", &large]), Step::Whole);
     link::send_content(&mut frames, b"one").unwrap();
     link::send_content(&mut frames, &large).unwrap();
-    let Received::Execute(envelope, ordered) = received(&frames).unwrap() else { panic!() };
-    assert_eq!((envelope.step(), ordered.contents.len()), (Step::Whole, 3));
+    let Received::Order(ordered) = received(&frames).unwrap() else { panic!() };
+    assert!(ordered.is_execute);
+    assert_eq!((ordered.step(), ordered.contents.len()), (Step::Whole, 3));
     assert_eq!((&*ordered.contents[0], &*ordered.contents[1]), (&b"one"[..], &b""[..]));
     assert!(*ordered.contents[2] == large);
     // The commit of a staged change brings no content.
     let frames = execute(&order(&[b"one"]), Step::Commit);
     assert!(
-        matches!(received(&frames), Ok(Received::Execute(envelope, ordered)) if envelope.step() == Step::Commit && ordered.contents.is_empty())
+        matches!(received(&frames), Ok(Received::Order(ordered)) if ordered.step() == Step::Commit && ordered.contents.is_empty())
     );
 }
 
@@ -103,7 +104,7 @@ fn rejects_orders_without_id_verb_step_or_envelope() {
 fn secrets_come_in_a_frame_of_their_own_where_they_are_announced() {
     let run = Order { verb: "command.run".to_owned(), ..order(&[]) };
     assert!(
-        matches!(received(&execute(&run, Step::Whole)), Ok(Received::Execute(_, run)) if run.secrets.is_empty())
+        matches!(received(&execute(&run, Step::Whole)), Ok(Received::Order(run)) if run.secrets.is_empty())
     );
     let envelope = Some(Envelope { step: Step::Whole.into(), ..Envelope::default() });
     let message =
@@ -113,7 +114,7 @@ fn secrets_come_in_a_frame_of_their_own_where_they_are_announced() {
     assert_eq!(fails(&frames), CloseReason::Malformed);
     let values = vec![SecretValue { parameter: "token".to_owned(), random: vec![1; 32], value: vec![2] }];
     link::send(&mut frames, Kind::Secrets, &SecretValues { values: values.clone() }).unwrap();
-    let Received::Execute(_, ordered) = received(&frames).unwrap() else { panic!() };
+    let Received::Order(ordered) = received(&frames).unwrap() else { panic!() };
     assert_eq!(ordered.secrets, values);
 }
 
@@ -132,7 +133,9 @@ fn another_build_is_refused_and_may_still_ask_for_outcomes() {
     assert!(matches!(greeted(vec![0; 32], Kind::Outcomes, outcomes.clone()), Ok(Received::Outcomes(_))));
     assert!(matches!(greeted(ours(), Kind::Outcomes, outcomes), Ok(Received::Outcomes(_))));
     assert!(matches!(greeted(ours(), Kind::Acknowledge, acknowledge.clone()), Ok(Received::Acknowledge(_))));
-    assert!(matches!(greeted(ours(), Kind::RootInspect, inspect.clone()), Ok(Received::Inspect(None, _))));
+    assert!(
+        matches!(greeted(ours(), Kind::RootInspect, inspect.clone()), Ok(Received::Order(asked)) if !asked.is_execute && asked.envelope.is_none())
+    );
     for (kind, payload) in [(Kind::Acknowledge, acknowledge), (Kind::RootInspect, inspect)] {
         assert_eq!(greeted(vec![0; 32], kind, payload).unwrap_err(), CloseReason::WrongBuild);
     }

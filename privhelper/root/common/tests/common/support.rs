@@ -4,7 +4,7 @@ use postern_policy::types::Digest;
 use postern_proto::link;
 use postern_proto::root::v1::{AcceptedPolicy, Client, Content, Decision, Inverse, Order, Rule, Rules};
 use postern_root::receive::receive;
-use postern_root::{Accounts, ActivePolicy, Host, Key, OrderId, Ordered};
+use postern_root::{Accounts, ActivePolicy, Host, Key, Ordered};
 use prost::Message;
 use std::path::Path;
 use std::time::SystemTime;
@@ -95,14 +95,7 @@ impl World {
             inverse,
             ..Order::default()
         };
-        Ordered {
-            bytes: order.encode_to_vec(),
-            id: OrderId::from_bytes(&order.order_id).unwrap(),
-            verb: postern_policy::VerbId::from_name(verb).unwrap(),
-            order,
-            contents: Vec::new(),
-            secrets: Vec::new(),
-        }
+        Ordered::new(order.encode_to_vec(), None, true).unwrap()
     }
 }
 
