@@ -1,14 +1,14 @@
 //! One file, read or changed as the user to whom its directory belongs (`as` of a rule): for postern-units, in a unit of that
 //! user's. Without capability, key, policy or state: what this process says is only believed about this user's files.
 
-use crate::change::To;
 use crate::confine::confine_to;
 use crate::path::{Directory, open_granted};
 use crate::swap::{self, Step};
 use crate::target::open_target;
 use crate::xattr::ExtendedAttributes;
 use nix::unistd::geteuid;
-use postern_policy::types::{Digest, FileKind, TargetPath};
+use postern_policy::request::NewState;
+use postern_policy::types::{FileKind, TargetPath};
 use postern_policy::{AS_USER_MAX, Invalid};
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1::{AsUser, FileFacts};
@@ -67,7 +67,7 @@ fn act(stream: &mut UnixStream, asked: &AsUser, confine: Confine) -> Result<(), 
     let AsUser { content, temporary, .. } = receive::message(stream, Kind::RootInspect).map_err(cut)?;
     let (announced, temporary) = (content.unwrap_or_default(), temporary.as_str());
     let content = receive::content(stream, &announced).map_err(cut)?;
-    let to = To::Content(content, Digest::from_bytes(&announced.sha256).unwrap_or_default());
+    let to = NewState::Content(content);
     let (attributes, kept) = (target.attributes, ExtendedAttributes::of(&target.file, name)?);
     let (old, extended) = (Some(&target), Some(&kept));
     let steps = [Step { parent: &parent, name, temporary, old, to: &to, attributes, extended }];

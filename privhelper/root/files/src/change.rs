@@ -12,48 +12,31 @@ use std::sync::Arc;
 pub struct Change {
     /// The change in the request.
     pub asked: FileChange,
-    /// The new state.
-    pub to: To,
+    /// SHA-256 of its content; of no bytes if it has none.
+    pub sha256: Digest,
     /// The granted directory through which it is reached.
     pub directory: TargetPath,
     /// Of an undo: the attributes of a file that is made where there is none.
     pub attributes: Option<ExtendedAttributes>,
-}
-
-/// The new state of a path.
-#[derive(Debug)]
-pub enum To {
-    /// A file with this content, of this digest.
-    Content(Arc<[u8]>, Digest),
-    /// No file.
-    Removed,
-    /// A new directory.
-    Directory,
-    /// No directory: the undo of a new one.
-    RemovedDirectory,
-    /// The file or directory that is there, with mode or owner set.
-    Attributes,
-}
-
-impl To {
-    /// The kinds that may exist there now.
-    #[must_use]
-    pub const fn kinds(&self) -> &'static [FileKind] {
-        match self {
-            Self::Content(..) | Self::Removed => &[FileKind::File],
-            Self::Directory | Self::Attributes => &[FileKind::File, FileKind::Directory],
-            Self::RemovedDirectory => &[FileKind::Directory],
-        }
-    }
-
-    /// Whether the content of a file that is there now is lost.
-    #[must_use]
-    pub const fn replaces_content(&self) -> bool {
-        matches!(self, Self::Content(..) | Self::Removed)
-    }
+    /// The undo of a new directory, which no client can ask for: the directory is removed.
+    pub is_mkdir_undone: bool,
 }
 
 impl Change {
+    /// The kinds that may exist there now.
+    pub fn kinds(&self) -> &'static [FileKind] {
+        match self.asked.to {
+            NewState::Removed if self.is_mkdir_undone => &[FileKind::Directory],
+            NewState::Content(_) | NewState::Removed => &[FileKind::File],
+            NewState::Directory | NewState::Attributes => &[FileKind::File, FileKind::Directory],
+        }
+    }
+
+    /// Whether a file or directory that is there now is replaced or removed.
+    pub fn is_replacing(&self) -> bool {
+        matches!(self.asked.to, NewState::Content(_) | NewState::Removed)
+    }
+
     /// The path.
     pub fn path(&self) -> &TargetPath {
         &self.asked.path
@@ -77,18 +60,12 @@ pub fn decide(authority: &Authority<'_>, contents: Vec<Arc<[u8]>>) -> Result<(Gr
     };
     let mut digests = authority.contents().iter().map(|content| Digest::from_bytes(&content.sha256));
     let left = authority.inverse.and_then(|inverse| inverse.left.as_ref()?.files.first());
+    let is_mkdir_undone = left.is_some_and(|left| left.directory);
     let change = |asked: FileChange| {
-        let to = match &asked.to {
-            NewState::Content(content) => {
-                To::Content(Arc::clone(content), digests.next().flatten().unwrap_or_default())
-            }
-            // No client can ask for the removal of a directory.
-            NewState::Removed if left.is_some_and(|left| left.directory) => To::RemovedDirectory,
-            NewState::Removed => To::Removed,
-            NewState::Directory => To::Directory,
-            NewState::Attributes => To::Attributes,
-        };
-        Ok(Change { directory: directory(&grant, &asked.path)?, asked, to, attributes: None })
+        let has_content = matches!(asked.to, NewState::Content(_));
+        let sha256 = if has_content { digests.next().flatten() } else { None }.unwrap_or(Digest::of(&[]));
+        let directory = directory(&grant, &asked.path)?;
+        Ok(Change { asked, sha256, directory, attributes: None, is_mkdir_undone })
     };
     let changes = request.changes.into_iter().map(change).collect::<Result<_, Denied>>()?;
     Ok((grant, changes))
@@ -103,10 +80,9 @@ pub fn contents(
     read: impl Fn(&Change) -> Result<Vec<u8>, Error>,
 ) -> Result<Vec<Arc<[u8]>>, Error> {
     let mut contents = Vec::new();
-    for change in changes {
-        let To::Content(_, sha256) = &change.to else { continue };
+    for change in changes.iter().filter(|change| matches!(change.asked.to, NewState::Content(_))) {
         let content = read(change)?;
-        if Digest::of(&[&content]) != *sha256 {
+        if Digest::of(&[&content]) != change.sha256 {
             return Err(Fault::corrupt("an undo copy or a stage").into());
         }
         contents.push(content.into());

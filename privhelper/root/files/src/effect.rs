@@ -1,6 +1,5 @@
 //! The effect: writes the journal, then temporary files, exchanges the names, and stores the outcome last.
 
-use crate::change::To;
 use crate::inverse::{after, inverse};
 use crate::plan::{Plan, may_read};
 use crate::recover::{complete_or_revert, note};
@@ -8,6 +7,7 @@ use crate::state::State;
 use crate::swap::{self, Step};
 use crate::target::changed;
 use postern_policy::Grant;
+use postern_policy::request::NewState;
 use postern_policy::types::{Attributes, Digest, FileKind, hex};
 use postern_proto::root::v1 as root;
 use postern_proto::v1 as wire;
@@ -61,7 +61,7 @@ pub fn act(
 }
 
 fn entry(id: OrderId, number: usize, plan: &Plan<'_>, has_content: bool) -> root::JournalEntry {
-    let is_replaced = !matches!(plan.change.to, To::Attributes);
+    let is_replaced = plan.change.asked.to != NewState::Attributes;
     let replaced = plan.replaced.clone().filter(|_| has_content);
     root::JournalEntry {
         before: Some(plan.facts.clone()),
@@ -124,7 +124,7 @@ fn exchange(
 fn step<'a>(plan: &'a Plan<'_>, temporary: &'a str) -> Step<'a> {
     let (parent, name, old) = (&plan.parent, plan.change.path().split().1, plan.target.as_ref());
     let extended = plan.replaced.as_ref().or(plan.change.attributes.as_ref());
-    Step { parent, name, temporary, old, to: &plan.change.to, attributes: plan.attributes, extended }
+    Step { parent, name, temporary, old, to: &plan.change.asked.to, attributes: plan.attributes, extended }
 }
 
 /// Returns a path as it is afterwards. Size and digest of content that the client did not write need `file.read`.
@@ -136,7 +136,7 @@ fn info(authority: &Authority<'_>, plan: &Plan<'_>) -> wire::FileInfo {
     let Attributes { mode, uid, gid } = plan.attributes;
     let r#type = if after.directory { wire::FileType::Directory } else { wire::FileType::File };
     let info = authority.accounts.file_info(after.path, r#type, mode.to_string(), (uid, gid));
-    let is_written = matches!(plan.change.to, To::Content(..));
+    let is_written = matches!(plan.change.asked.to, NewState::Content(_));
     if is_written && (authority.inverse.is_none() || may_read(authority, plan.change.path())) {
         return wire::FileInfo { size: after.size, sha256: hex(&after.sha256), ..info };
     }

@@ -1,8 +1,8 @@
 //! The inverse of a change: the ordinary request that restores the files, which an undo is decided as.
 
-use crate::change::To;
 use crate::plan::Plan;
 use postern_policy::facts::OldFile;
+use postern_policy::request::NewState;
 use postern_policy::types::{Attributes, UserName};
 use postern_policy::{Grant, VerbId};
 use postern_proto::link::INVERSE_MAX;
@@ -14,12 +14,13 @@ use prost::Message;
 /// Returns the facts of a path after the change.
 pub fn after(plan: &Plan<'_>) -> root::FileFacts {
     let path = plan.change.path().to_string();
-    let (directory, size, sha256) = match &plan.change.to {
-        To::Removed | To::RemovedDirectory => return root::FileFacts { path, ..root::FileFacts::default() },
-        To::Directory => (true, 0, Vec::new()),
-        To::Attributes => (plan.facts.directory, plan.facts.size, Vec::new()),
-        To::Content(content, sha256) => {
-            (false, u64::try_from(content.len()).unwrap_or(u64::MAX), sha256.as_bytes().to_vec())
+    let (directory, size, sha256) = match &plan.change.asked.to {
+        NewState::Removed => return root::FileFacts { path, ..root::FileFacts::default() },
+        NewState::Directory => (true, 0, Vec::new()),
+        NewState::Attributes => (plan.facts.directory, plan.facts.size, Vec::new()),
+        NewState::Content(content) => {
+            let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
+            (false, size, plan.change.sha256.as_bytes().to_vec())
         }
     };
     let Attributes { mode, uid, gid } = plan.attributes;
@@ -76,14 +77,14 @@ fn request(authority: &Authority<'_>, plans: &[Plan<'_>]) -> Option<Parts> {
 fn single(accounts: &Accounts, plan: &Plan<'_>) -> Option<Parts> {
     let (change, content) = file(accounts, plan)?;
     let (meta, wire::FileChange { path, expect, mode, owner, group, .. }) = (None, change.clone());
-    let (verb, body) = match (&plan.change.to, plan.old) {
-        (To::Attributes, _) if plan.change.asked.mode.is_some() => {
+    let (verb, body) = match (&plan.change.asked.to, plan.old) {
+        (NewState::Attributes, _) if plan.change.asked.mode.is_some() => {
             (VerbId::FileSetMode, wire::FileSetModeRequest { meta, path, mode }.encode_to_vec())
         }
-        (To::Attributes, _) => {
+        (NewState::Attributes, _) => {
             (VerbId::FileSetOwner, wire::FileSetOwnerRequest { meta, path, owner, group }.encode_to_vec())
         }
-        (To::RemovedDirectory, _) => {
+        (NewState::Removed, _) if plan.change.is_mkdir_undone => {
             (VerbId::FileMkdir, wire::FileMkdirRequest { meta, path, mode, owner, group }.encode_to_vec())
         }
         (_, None) => (VerbId::FileRemove, wire::FileRemoveRequest { meta, path, expect }.encode_to_vec()),
@@ -105,7 +106,7 @@ fn file(accounts: &Accounts, plan: &Plan<'_>) -> Option<(wire::FileChange, Optio
         ..wire::FileChange::default()
     };
     let Some(OldFile { sha256, size, attributes: old, .. }) = plan.old else { return Some((change, None)) };
-    let is_gone = matches!(plan.change.to, To::Removed | To::RemovedDirectory);
+    let is_gone = plan.change.asked.to == NewState::Removed;
     let new = plan.attributes;
     let name = |differs: bool, name: Option<&str>| {
         if !(differs || is_gone) {

@@ -19,7 +19,6 @@ pub mod target;
 mod tree;
 pub mod xattr;
 
-pub use change::To;
 pub use state::State;
 
 use postern_policy::Policy;

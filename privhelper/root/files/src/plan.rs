@@ -1,11 +1,12 @@
 //! The plan of a change: opens every path that it names, and changes nothing.
 
-use crate::change::{Change, To};
+use crate::change::Change;
 use crate::path::{Directory, open_granted};
 use crate::target::{OpenTarget, open_target};
 use crate::xattr::ExtendedAttributes;
 use postern_policy::facts::{FileFacts, OldFile};
-use postern_policy::types::{Attributes, Digest, Expect, FileMode, TargetPath, UserName};
+use postern_policy::request::NewState;
+use postern_policy::types::{Attributes, Expect, FileKind, FileMode, TargetPath, UserName};
 use postern_policy::{Facts, Grant, Invalid, Object, VerbId};
 use postern_proto::root::v1 as root;
 use postern_root::{Authority, Code, Denied, Error};
@@ -65,23 +66,21 @@ fn plan<'a>(
 ) -> Result<Plan<'a>, Error> {
     let parent = directory.open_parent(change.below(), authority.host.root_uid)?;
     let name = change.path().split().1;
-    let target = open_target(&parent, name, change.to.kinds())?;
-    let (mut old, mut replaced) = (None, None);
+    let target = open_target(&parent, name, change.kinds())?;
+    let mut replaced = None;
     let mut facts = root::FileFacts { path: change.path().to_string(), ..root::FileFacts::default() };
     if let Some(target) = &target {
-        if !matches!(change.to, To::Attributes | To::Directory) {
+        if change.is_replacing() {
             replaced = Some(ExtendedAttributes::of(&target.file, name)?);
         }
-        let is_hashed = change.to.replaces_content();
+        let is_hashed = change.is_replacing() && target.kind == FileKind::File;
         let why = "the files that are replaced are larger than 16 MiB together and would be kept for undo; \
                    a rule with `keep_for_undo = false` does not keep them";
         let kept = if is_hashed { target.facts.size } else { 0 };
         *room = room.checked_sub(kept).ok_or_else(|| Denied::new(Code::TooLarge, why))?;
         facts = target.to_wire(&facts.path, is_hashed)?;
-        let sha256 = Digest::from_bytes(&facts.sha256).unwrap_or(Digest::of(&[]));
-        let (kind, size, attributes) = (target.kind, facts.size, target.attributes);
-        old = Some(OldFile { kind, sha256, size, attributes });
     }
+    let old = FileFacts::from_wire(&facts)?.old;
     let attributes = attributes(authority, change, old.map(|old| old.attributes))?;
     Ok(Plan { change, parent, target, old, facts, replaced, attributes })
 }
@@ -94,7 +93,7 @@ fn attributes(
 ) -> Result<Attributes, Denied> {
     let accounts = authority.accounts;
     let default = || Attributes {
-        mode: if matches!(change.to, To::Directory) { FileMode::DIRECTORY } else { FileMode::DEFAULT },
+        mode: if change.asked.to == NewState::Directory { FileMode::DIRECTORY } else { FileMode::DEFAULT },
         uid: accounts.user("root").unwrap_or(0),
         gid: accounts.group("root").unwrap_or(0),
     };
@@ -120,10 +119,10 @@ pub fn facts(plans: &[Plan<'_>]) -> Facts {
 impl Plan<'_> {
     /// Whether the path has the new state already.
     pub fn is_unchanged(&self) -> bool {
-        self.old.is_some_and(|old| match &self.change.to {
-            To::Content(_, sha256) => (old.sha256, old.attributes) == (*sha256, self.attributes),
-            To::Attributes => old.attributes == self.attributes,
-            To::Removed | To::Directory | To::RemovedDirectory => false,
+        self.old.is_some_and(|old| match &self.change.asked.to {
+            NewState::Content(_) => (old.sha256, old.attributes) == (self.change.sha256, self.attributes),
+            NewState::Attributes => old.attributes == self.attributes,
+            NewState::Removed | NewState::Directory => false,
         })
     }
 
@@ -134,9 +133,9 @@ impl Plan<'_> {
     pub fn check_expected(&self, authority: &Authority<'_>) -> Result<(), Denied> {
         let path = self.change.path();
         let exists = || Denied::new(Code::AlreadyExists, format!("{path} exists"));
-        let is_expected = match (&self.change.to, self.change.asked.expect, self.old) {
-            (To::Directory, _, Some(_)) | (_, Expect::Absent, Some(_)) => return Err(exists()),
-            (To::Removed | To::RemovedDirectory | To::Attributes, _, None) => {
+        let is_expected = match (&self.change.asked.to, self.change.asked.expect, self.old) {
+            (NewState::Directory, _, Some(_)) | (_, Expect::Absent, Some(_)) => return Err(exists()),
+            (NewState::Removed | NewState::Attributes, _, None) => {
                 return Err(Denied::new(Code::NotFound, format!("{path} does not exist")));
             }
             (_, Expect::Any, _) | (_, Expect::Absent, None) => true,

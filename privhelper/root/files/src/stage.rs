@@ -3,12 +3,13 @@
 //! Only this program can write a stage. A validator sees the copy mounted over the live directory; the commit takes its
 //! content from the copy, after it has checked that the digest is the one that validators agreed to.
 
-use crate::change::{self, Change, To};
+use crate::change::{self, Change};
 use crate::path::{open_granted, open_own};
 use crate::plan::Plan;
 use crate::target::open_target;
 use crate::tree::{self, CopyBudget};
 use postern_policy::Grant;
+use postern_policy::request::NewState;
 use postern_policy::types::{Digest, TargetPath};
 use postern_proto::root::v1::{Agreement, RequiredValidator, StageRecord, Staged};
 use postern_root::store::{self, Durability};
@@ -49,7 +50,7 @@ impl Validation {
     pub fn of(grant: &Grant, changes: &[Change]) -> Self {
         let mut lives = changes.iter().map(|change| change.directory.clone()).collect::<BTreeSet<_>>();
         let mut required = BTreeSet::new();
-        for change in changes.iter().filter(|change| change.to.replaces_content()) {
+        for change in changes.iter().filter(|change| change.is_replacing() && !change.is_mkdir_undone) {
             for element in grant.elements().iter().filter(|element| element.object.is_file(change.path())) {
                 let Some(rule) = element.rules.first().filter(|rule| !rule.validate.is_empty()) else {
                     continue;
@@ -153,10 +154,10 @@ impl Stages {
             tree::copy(&open_granted(live, self.host.root_uid)?, &to.fd, &mut budget)?;
             for plan in plans {
                 let Some(below) = plan.change.path().below(live) else { continue };
-                let new = match &plan.change.to {
-                    To::Content(content, _) => Some((&**content, plan.attributes)),
-                    To::Removed => None,
-                    To::Directory | To::RemovedDirectory | To::Attributes => continue,
+                let new = match &plan.change.asked.to {
+                    NewState::Content(content) => Some((&**content, plan.attributes)),
+                    NewState::Removed if !plan.change.is_mkdir_undone => None,
+                    NewState::Removed | NewState::Directory | NewState::Attributes => continue,
                 };
                 let parent = to.open_parent(below, self.host.root_uid)?;
                 tree::put(&parent, plan.change.path().split().1, new)?;
@@ -204,7 +205,7 @@ impl Stages {
         let contents = change::contents(changes, |change| {
             let copy = open_own(&at.join(copy_name(change.directory.as_str())))?;
             let parent = copy.open_parent(change.below(), self.host.root_uid)?;
-            let file = open_target(&parent, change.path().split().1, change.to.kinds())?;
+            let file = open_target(&parent, change.path().split().1, change.kinds())?;
             file.ok_or_else(gone)?.content()
         })?;
         Ok((contents, staged.validators))

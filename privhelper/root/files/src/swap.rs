@@ -1,7 +1,6 @@
 //! Atomic replacement: write a temporary file in the target directory, exchange names with renameat2(2), then unlink
 //! the old file. [`crate::recover`] reverts a failure in the middle of several steps.
 
-use crate::change::To;
 use crate::path::{self, Directory, FileId, LOOK, check_case};
 use crate::target::{OpenTarget, changed};
 use crate::xattr::ExtendedAttributes;
@@ -9,7 +8,8 @@ use nix::errno::Errno;
 use nix::fcntl::{RenameFlags, renameat2};
 use nix::sys::stat::{Mode, fchmod, mkdirat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, fsync, unlinkat};
-use postern_policy::types::{Attributes, FileMode};
+use postern_policy::request::NewState;
+use postern_policy::types::{Attributes, FileKind, FileMode};
 use postern_root::{Code, Denied, Error, Fault};
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -26,7 +26,7 @@ pub struct Step<'a> {
     /// The file that was there when the change was decided.
     pub old: Option<&'a OpenTarget>,
     /// The new state. A directory that is removed must be empty.
-    pub to: &'a To,
+    pub to: &'a NewState,
     /// Mode, owner and group of it.
     pub attributes: Attributes,
     /// Extended attributes of a new file or directory; none = those that it inherits from its directory.
@@ -39,9 +39,9 @@ pub struct Step<'a> {
 /// A fault; `special_file` if a directory is immutable or an attribute cannot be kept; `unsafe_path` if it folds case.
 pub fn stage(steps: &[Step<'_>]) -> Result<(), Error> {
     steps.iter().try_for_each(|step| match step.to {
-        To::Content(content, _) => step.stage_file(content),
-        To::Directory => step.stage_directory(),
-        To::Removed | To::RemovedDirectory | To::Attributes => Ok(()),
+        NewState::Content(content) => step.stage_file(content),
+        NewState::Directory => step.stage_directory(),
+        NewState::Removed | NewState::Attributes => Ok(()),
     })
 }
 
@@ -130,10 +130,10 @@ impl Step<'_> {
     fn swap(&self) -> Result<(), Error> {
         let (none, exchange) = (RenameFlags::RENAME_NOREPLACE, RenameFlags::RENAME_EXCHANGE);
         let (from, to, how, sign) = match (self.old, self.to) {
-            (None, To::Removed | To::RemovedDirectory | To::Attributes) => return Err(changed()),
-            (Some(old), To::Attributes) => return self.set_attributes(old),
+            (None, NewState::Removed | NewState::Attributes) => return Err(changed()),
+            (Some(old), NewState::Attributes) => return self.set_attributes(old),
             (None, _) => (self.temporary, self.name, none, Errno::EEXIST),
-            (Some(_), To::Removed | To::RemovedDirectory) => (self.name, self.temporary, none, Errno::ENOENT),
+            (Some(_), NewState::Removed) => (self.name, self.temporary, none, Errno::ENOENT),
             (Some(_), _) => (self.temporary, self.name, exchange, Errno::ENOENT),
         };
         renameat2(self.parent, from, self.parent, to, how)
@@ -141,7 +141,7 @@ impl Step<'_> {
         let Some(old) = self.old else { return Ok(()) };
         let checked = if !(self.has(self.temporary, old.facts.id) && old.is_unwritten()) {
             Err(changed())
-        } else if matches!(self.to, To::RemovedDirectory) {
+        } else if (self.to, old.kind) == (&NewState::Removed, FileKind::Directory) {
             self.remove_directory()
         } else {
             return Ok(());

@@ -1,12 +1,12 @@
 //! Extended attributes: kept when a file is replaced, or it is not replaced.
 
 use crate::support::{World, all_verbs, names, patch, read, remove, set_mode, to, write};
-use postern_files::To;
 use postern_files::path::{Directory, open_granted};
 use postern_files::swap::{self, Step};
 use postern_files::target::open_target;
 use postern_files::xattr::ExtendedAttributes;
-use postern_policy::types::{Digest, FileKind, TargetPath};
+use postern_policy::request::NewState;
+use postern_policy::types::{FileKind, TargetPath};
 use postern_proto::root::v1::ExtendedAttribute;
 use postern_proto::v1::{self as wire, Status};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
@@ -117,7 +117,7 @@ fn an_attribute_that_the_kernel_refuses_leaves_the_old_file() {
     let old = open_target(&site, "a", &[FileKind::File]).unwrap().unwrap();
     let broken = ExtendedAttribute { name: ACL.as_bytes().to_vec(), value: b"no ACL at all".to_vec() };
     let attributes = ExtendedAttributes(vec![broken]);
-    let to = To::Content(b"new".as_slice().into(), Digest::of(&[b"new"]));
+    let to = NewState::Content(b"new".as_slice().into());
     let (name, temporary) = ("a", ".postern-1");
     let (was, attributes, extended) = (Some(&old), old.attributes, Some(&attributes));
     let step = Step { parent: &site, name, temporary, old: was, to: &to, attributes, extended };

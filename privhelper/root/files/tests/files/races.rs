@@ -2,12 +2,12 @@
 
 use crate::support::{World, all_verbs, names, read, write, write_expecting};
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
-use postern_files::To;
 use postern_files::path::open_granted;
 use postern_files::recover::complete_or_revert;
 use postern_files::swap::{self, Step};
 use postern_files::target::{OpenTarget, open_target};
-use postern_policy::types::{Attributes, Digest, FileKind, FileMode, TargetPath};
+use postern_policy::request::NewState;
+use postern_policy::types::{Attributes, FileKind, FileMode, TargetPath};
 use postern_proto::root::v1 as root;
 use postern_root::Error;
 use std::fs;
@@ -34,8 +34,8 @@ fn tree(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
-fn written(content: &[u8]) -> To {
-    To::Content(content.into(), Digest::of(&[content]))
+fn written(content: &[u8]) -> NewState {
+    NewState::Content(content.into())
 }
 
 /// One write as an order makes it, without Landlock: that would hide what the path code lets out.
@@ -194,7 +194,7 @@ fn a_patch_that_fails_at_its_last_file_is_taken_back() {
         temporary: temporary.to_owned(),
         ..root::JournalEntry::default()
     };
-    for (last, stays) in [(file, true), (&To::Removed, false)] {
+    for (last, stays) in [(file, true), (&NewState::Removed, false)] {
         let steps =
             [step("a", ".1", None, file), step("b", ".2", Some(&b), file), step("c", ".3", Some(&c), last)];
         let entries = [
