@@ -48,7 +48,7 @@ fn add_sources(host: &Host, packages: &mut [PackageInfo], native: &str) {
 
 fn info(name: &str, native: &str, rows: &[dpkg::Row], candidates: &[PackageInfo]) -> PackageInfo {
     let ours = |info: &&PackageInfo| info.name == name && (info.arch == native || info.arch == "all");
-    let row = dpkg::find(rows, native, name).map(dpkg::Row::info);
+    let row = dpkg::find(rows, native, name).map(|row| row.info.clone());
     match (row, candidates.iter().find(ours)) {
         (Some(row), Some(found)) => PackageInfo {
             candidate: found.candidate.clone(),

@@ -3,8 +3,8 @@
 use crate::show;
 use crate::simulation::{self, Line};
 use postern_apt::dpkg::{self, Row};
-use postern_apt::{Action as Asked, Host, Transaction, apt_errors, arguments, programs, sources};
-use postern_policy::{Code, Denied};
+use postern_apt::{Host, Transaction, apt_errors, arguments, programs, sources};
+use postern_policy::{Code, Denied, VerbId};
 use postern_proto::root::v1::PackageFacts;
 use postern_proto::v1::{Action, PackageStep};
 use postern_root::{Error, Fault};
@@ -14,7 +14,7 @@ use postern_root::{Error, Fault};
 /// # Errors
 /// apt refuses the transaction, or does not answer as expected.
 pub fn simulate(host: &Host, asked: &Transaction) -> Result<PackageFacts, Error> {
-    let repairs = asked.action == Asked::Repair;
+    let repairs = asked.verb == VerbId::PackageRepair;
     if dpkg::interrupted(host) && !repairs {
         return Err(apt_errors::needs_repair("dpkg was interrupted").into());
     }
@@ -63,7 +63,7 @@ fn known(host: &Host, asked: &Transaction, lines: &[Line]) -> Result<Vec<Row>, F
     names.extend(lines.iter().map(|line| line.name.as_str()));
     names.sort_unstable();
     names.dedup();
-    if asked.action == Asked::Repair {
+    if asked.verb == VerbId::PackageRepair {
         names.clear();
     } else if names.is_empty() {
         return Ok(Vec::new());
@@ -73,9 +73,8 @@ fn known(host: &Host, asked: &Transaction, lines: &[Line]) -> Result<Vec<Row>, F
 
 /// Returns the first named package of an upgrade that is not installed; apt would leave it out silently.
 fn not_upgradable<'a>(asked: &'a Transaction, native: &str, known: &[Row]) -> Option<&'a str> {
-    let is_there =
-        |name: &&str| dpkg::find(known, native, name).is_some_and(|row| row.state != "config-files");
-    names(asked).into_iter().find(|name| asked.action == Asked::Upgrade && !is_there(name))
+    let is_there = |name: &&str| dpkg::find(known, native, name).is_some_and(Row::is_there);
+    names(asked).into_iter().find(|name| asked.verb == VerbId::PackageUpgrade && !is_there(name))
 }
 
 fn steps(
@@ -86,7 +85,7 @@ fn steps(
     known: &[Row],
 ) -> Result<Vec<PackageStep>, Fault> {
     let names = names(asked);
-    let all = asked.action == Asked::Upgrade && names.is_empty();
+    let all = asked.verb == VerbId::PackageUpgrade && names.is_empty();
     let mut steps: Vec<PackageStep> = Vec::new();
     for line in lines {
         let mut old = line.old.clone().unwrap_or_default();
@@ -95,7 +94,7 @@ fn steps(
         } else {
             let row = removed_row(line, native, known)?;
             old.clone_from(&row.version);
-            (String::new(), row.arch.clone())
+            (String::new(), row.info.arch.clone())
         };
         let mut action = line.action;
         if action == Action::Configure {
@@ -129,12 +128,9 @@ fn change(host: &Host, old: &str, new: &str) -> Result<Action, Fault> {
 
 /// Returns dpkg's row of a removed package: apt prints no architecture, and no version of a configuration alone.
 fn removed_row<'a>(line: &Line, native: &str, known: &'a [Row]) -> Result<&'a Row, Fault> {
-    let is_it = |row: &&Row| {
-        row.name == line.name
-            && match &line.foreign {
-                Some(arch) => row.arch == *arch,
-                None => row.arch == native || row.arch == "all",
-            }
+    let is_it = |row: &&Row| match &line.foreign {
+        Some(arch) => row.is(&line.name, arch),
+        None => row.is(&line.name, native) || row.is(&line.name, "all"),
     };
     known
         .iter()
@@ -143,21 +139,21 @@ fn removed_row<'a>(line: &Line, native: &str, known: &'a [Row]) -> Result<&'a Ro
 }
 
 fn row_of<'a>(step: &PackageStep, known: &'a [Row]) -> Option<&'a Row> {
-    known.iter().find(|row| row.name == step.name && row.arch == step.arch)
+    known.iter().find(|row| row.is(&step.name, &step.arch))
 }
 
 fn removed<'a>(steps: &[PackageStep], known: &'a [Row]) -> impl Iterator<Item = &'a Row> {
     let gone = steps.iter().filter(|step| matches!(step.action(), Action::Remove | Action::Purge));
-    gone.filter_map(|step| row_of(step, known)).filter(|row| row.state != "config-files")
+    gone.filter_map(|step| row_of(step, known)).filter(|row| row.is_there())
 }
 
 /// Adds the packages that `dpkg --configure --pending` finishes before apt-get runs.
 fn add_half_done(steps: &mut Vec<PackageStep>, known: &[Row]) {
     for row in known.iter().filter(|row| row.half_done()) {
-        if steps.iter().any(|step| step.name == row.name && step.arch == row.arch) {
+        if steps.iter().any(|step| row.is(&step.name, &step.arch)) {
             continue;
         }
-        let [name, arch, version] = [&row.name, &row.arch, &row.version].map(Clone::clone);
+        let [name, arch, version] = [&row.info.name, &row.info.arch, &row.version].map(Clone::clone);
         let action = Action::Configure.into();
         steps.push(PackageStep {
             action,
@@ -175,7 +171,7 @@ fn sizes(host: &Host, steps: &[PackageStep], native: &str, known: &[Row]) -> Res
     let (mut download, mut disk) = (0_u64, 0_i64);
     for row in steps.iter().filter(|step| step.action() != Action::Configure).filter_map(|s| row_of(s, known))
     {
-        if row.state != "config-files" {
+        if row.is_there() {
             disk = disk.saturating_sub(row.size_kib.saturating_mul(1024));
         }
     }

@@ -6,56 +6,39 @@ use postern_policy::types::{PackageName, PackageVersion};
 use postern_proto::root::v1::PackageFlags;
 use std::path::Path;
 
-/// The change of the named packages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// `package.install`
-    Install,
-    /// `package.remove`
-    Remove,
-    /// `package.purge`
-    Purge,
-    /// `package.autoremove`: names none.
-    Autoremove,
-    /// `package.upgrade`: names none for everything there is.
-    Upgrade,
-    /// `package.repair`: names none.
-    Repair,
-}
-
-impl Action {
-    /// The transaction of a verb; none for verbs that are none.
-    #[must_use]
-    pub fn of(verb: VerbId) -> Option<Self> {
-        const ALL: [(VerbId, Action); 6] = [
-            (VerbId::PackageInstall, Action::Install),
-            (VerbId::PackageRemove, Action::Remove),
-            (VerbId::PackagePurge, Action::Purge),
-            (VerbId::PackageAutoremove, Action::Autoremove),
-            (VerbId::PackageUpgrade, Action::Upgrade),
-            (VerbId::PackageRepair, Action::Repair),
-        ];
-        ALL.into_iter().find(|(known, _)| *known == verb).map(|(_, action)| action)
-    }
-}
+/// The verbs that are transactions: the words for apt-get, and those for a client where there is nothing to do.
+const TRANSACTIONS: [(VerbId, &[&str], &str); 6] = [
+    (VerbId::PackageInstall, &["install"], "installed already"),
+    (VerbId::PackageRemove, &["remove"], "not installed"),
+    (VerbId::PackagePurge, &["purge"], "nothing of it is left"),
+    (VerbId::PackageAutoremove, &["autoremove"], "nothing to do"),
+    (VerbId::PackageUpgrade, &["upgrade"], "nothing newer is offered"),
+    (VerbId::PackageRepair, &["--fix-broken", "install"], "nothing is left half done"),
+];
+/// Those that remove packages by themselves.
+const REMOVING: [VerbId; 3] = [VerbId::PackageRemove, VerbId::PackagePurge, VerbId::PackageAutoremove];
 
 /// One transaction. Simulation and run are made from the same value.
 #[derive(Debug, Clone)]
 pub struct Transaction {
     /// The change.
-    pub action: Action,
-    /// The named packages; a version only where one is installed.
+    pub verb: VerbId,
+    /// The named packages; a version only where one is installed. None for `package.upgrade` of everything.
     pub packages: Vec<(PackageName, Option<PackageVersion>)>,
     /// Further changes that apt may make.
     pub flags: PackageFlags,
+    /// What a client is told where there is nothing to do.
+    pub nothing_to_do: &'static str,
+    words: &'static [&'static str],
 }
 
 impl Transaction {
     /// The transaction of a request; none for verbs that are none.
     #[must_use]
     pub fn new(request: PackagesRequest, flags: PackageFlags) -> Option<Self> {
+        let (verb, words, nothing_to_do) = TRANSACTIONS.into_iter().find(|row| row.0 == request.verb)?;
         let packages = request.packages.into_iter().map(|package| (package.name, package.version)).collect();
-        Some(Self { action: Action::of(request.verb)?, packages, flags })
+        Some(Self { verb, packages, flags, nothing_to_do, words })
     }
 }
 
@@ -106,34 +89,26 @@ pub fn transaction(transaction: &Transaction, run: &Run<'_>) -> Vec<String> {
 pub fn request(transaction: &Transaction) -> Vec<String> {
     let mut argv = Vec::new();
     // Packages that nothing needs any more are removed by `package.autoremove` alone.
-    if transaction.action != Action::Autoremove {
+    let Transaction { verb, packages, flags, words, .. } = transaction;
+    if *verb != VerbId::PackageAutoremove {
         argv.extend(["-o", "APT::Get::AutomaticRemove=false"].map(str::to_owned));
     }
-    argv.extend(["-o".to_owned(), format!("APT::Install-Recommends={}", transaction.flags.recommends)]);
-    let removes = match transaction.action {
-        Action::Remove | Action::Purge | Action::Autoremove => true,
-        Action::Install | Action::Upgrade | Action::Repair => transaction.flags.allow_removals,
-    };
-    if !removes {
+    argv.extend(["-o".to_owned(), format!("APT::Install-Recommends={}", flags.recommends)]);
+    if !(flags.allow_removals || REMOVING.contains(verb)) {
         argv.push("--no-remove".to_owned());
     }
-    if transaction.flags.allow_downgrades {
+    if flags.allow_downgrades {
         argv.push("--allow-downgrades".to_owned());
     }
-    let words: &[&str] = match transaction.action {
-        Action::Install => &["install"],
-        Action::Remove => &["remove"],
-        Action::Purge => &["purge"],
-        Action::Autoremove => &["autoremove"],
-        // `upgrade` takes no names, and keeps back what would bring new packages.
-        Action::Upgrade if !transaction.packages.is_empty() => &["--only-upgrade", "install"],
-        Action::Upgrade if transaction.flags.new_packages => &["--with-new-pkgs", "upgrade"],
-        Action::Upgrade => &["upgrade"],
-        Action::Repair => &["--fix-broken", "install"],
+    // `upgrade` takes no names, and keeps back what would bring new packages.
+    let words = match (*verb == VerbId::PackageUpgrade, packages.is_empty()) {
+        (true, false) => &["--only-upgrade", "install"],
+        (true, true) if flags.new_packages => &["--with-new-pkgs", "upgrade"],
+        (true | false, _) => *words,
     };
     argv.extend(words.iter().map(|word| (*word).to_owned()));
     argv.push("--".to_owned());
-    argv.extend(transaction.packages.iter().map(|(name, version)| match version {
+    argv.extend(packages.iter().map(|(name, version)| match version {
         Some(version) => format!("{}={}", exact(name), version.as_str()),
         None => exact(name),
     }));

@@ -9,7 +9,7 @@ use postern_root::{Fault, one_line};
 
 use crate::programs::{self, Host};
 
-/// One line a package, in the order of [`Row`]'s fields.
+/// One line a package, in the order of [`row`].
 const FORMAT: &str = "-f=${Package}\\t${Architecture}\\t${db:Status-Want}\\t${db:Status-Status}\\t${Version}\\t${Essential}\\t${Protected}\\t${Priority}\\t${Installed-Size}\\t${binary:Summary}\\n";
 /// The configuration files of each package, each on a line that begins with a blank.
 const CONFFILES: &str = "-f=${Package}\\t${Architecture}\\n${Conffiles}\\n";
@@ -17,45 +17,31 @@ const CONFFILES: &str = "-f=${Package}\\t${Architecture}\\n${Conffiles}\\n";
 /// One package on one architecture.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Its name.
-    pub name: String,
-    /// Its architecture.
-    pub arch: String,
-    /// It stays at its version.
-    pub held: bool,
-    /// `installed`, `config-files`, `half-configured`, ...
-    pub state: String,
+    /// As messages hold it. `essential`: the system does not work without it.
+    pub info: PackageInfo,
     /// Also of a package whose files are gone.
     pub version: String,
-    /// The system does not work without it.
-    pub vital: bool,
     /// Installed size in KiB.
     pub size_kib: i64,
-    /// The first line of its description.
-    pub summary: String,
 }
 
 impl Row {
     /// Whether it is neither installed nor removed completely.
     #[must_use]
     pub fn half_done(&self) -> bool {
-        !matches!(self.state.as_str(), "installed" | "config-files" | "not-installed")
+        !matches!(self.info.state.as_str(), "installed" | "config-files" | "not-installed")
     }
 
-    /// As messages hold it.
+    /// Whether it is this package.
     #[must_use]
-    pub fn info(&self) -> PackageInfo {
-        let installed = if self.state == "config-files" { "" } else { &self.version };
-        PackageInfo {
-            name: self.name.clone(),
-            arch: self.arch.clone(),
-            state: self.state.clone(),
-            installed: installed.to_owned(),
-            held: self.held,
-            essential: self.vital,
-            summary: self.summary.clone(),
-            ..PackageInfo::default()
-        }
+    pub fn is(&self, name: &str, arch: &str) -> bool {
+        self.info.name == name && self.info.arch == arch
+    }
+
+    /// Whether more of it than its configuration is there.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.info.state != "config-files"
     }
 }
 
@@ -77,23 +63,26 @@ fn row(line: &str) -> Option<Row> {
     else {
         return None;
     };
-    (state != "not-installed").then(|| Row {
+    let installed = if state == "config-files" { "" } else { version };
+    let info = PackageInfo {
         name: name.to_owned(),
         arch: arch.to_owned(),
-        held: want == "hold",
         state: state.to_owned(),
-        version: version.to_owned(),
-        vital: essential == "yes" || protected == "yes" || priority == "required",
-        size_kib: size.parse().unwrap_or_default(),
+        installed: installed.to_owned(),
+        held: want == "hold",
+        essential: essential == "yes" || protected == "yes" || priority == "required",
         summary: one_line(summary),
-    })
+        ..PackageInfo::default()
+    };
+    let (version, size_kib) = (version.to_owned(), size.parse().unwrap_or_default());
+    (state != "not-installed").then_some(Row { info, version, size_kib })
 }
 
 /// The row that a name without an architecture means.
 #[must_use]
 pub fn find<'a>(rows: &'a [Row], native: &str, name: &str) -> Option<&'a Row> {
-    let ours = |row: &&Row| row.name == name && (row.arch == native || row.arch == "all");
-    rows.iter().find(ours).or_else(|| rows.iter().find(|row| row.name == name))
+    let ours = |row: &&Row| row.is(name, native) || row.is(name, "all");
+    rows.iter().find(ours).or_else(|| rows.iter().find(|row| row.info.name == name))
 }
 
 /// Returns the reason why this package may not be removed; none if it may.
@@ -102,17 +91,18 @@ pub fn vital(row: &Row) -> Option<String> {
     let kernel = uname().ok().and_then(|name| name.release().to_str().map(str::to_owned)).unwrap_or_default();
     // The image and its modules. An unsigned kernel has `unsigned` in the name of its package.
     let is_kernel = ["linux-image-", "linux-image-unsigned-", "linux-modules-"].iter().any(|start| {
-        let rest = row.name.strip_prefix(start).map(|rest| rest.strip_suffix("-unsigned").unwrap_or(rest));
+        let rest =
+            row.info.name.strip_prefix(start).map(|rest| rest.strip_suffix("-unsigned").unwrap_or(rest));
         rest == Some(kernel.as_str())
     });
     let why = if is_kernel {
         "is the kernel that runs"
-    } else if row.vital {
+    } else if row.info.essential {
         "is essential or required"
     } else {
         return None;
     };
-    Some(format!("{} {why} and is not removed", row.name))
+    Some(format!("{} {why} and is not removed", row.info.name))
 }
 
 /// Whether dpkg was interrupted, by apt's own criterion: a file in `updates/` is left.

@@ -8,5 +8,5 @@ pub mod dpkg;
 pub mod programs;
 pub mod sources;
 
-pub use arguments::{Action, Transaction};
+pub use arguments::Transaction;
 pub use programs::Host;

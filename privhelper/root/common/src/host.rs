@@ -3,8 +3,11 @@
 use crate::accounts::Accounts;
 use crate::error::Fault;
 use crate::store;
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::libc;
 use postern_policy::Policy;
-use std::io::Write;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -75,6 +78,21 @@ impl Host {
     pub fn accounts(&self) -> Result<Accounts, Fault> {
         Accounts::read(&self.passwd, &self.group)
     }
+}
+
+/// The process that holds a lock as apt and dpkg take it (fcntl(2), whole file); none if there is no such file.
+///
+/// # Errors
+/// The lock cannot be read.
+pub fn lock_holder(path: &Path) -> Result<Option<i32>, Fault> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(Fault::io("open a lock of packages"))?,
+    };
+    let write = i16::try_from(libc::F_WRLCK).unwrap_or_default();
+    let mut lock = libc::flock { l_type: write, l_whence: 0, l_start: 0, l_len: 0, l_pid: 0 };
+    fcntl(&file, FcntlArg::F_GETLK(&mut lock)).map_err(Fault::io("read a lock of packages"))?;
+    Ok((i32::from(lock.l_type) != libc::F_UNLCK).then_some(lock.l_pid))
 }
 
 /// Identifies a directory whatever it holds, or one version of a file.

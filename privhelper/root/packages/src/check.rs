@@ -5,8 +5,9 @@
 
 use crate::host::Host;
 use crate::job::{self, Job, Work};
-use postern_apt::{Action as Asked, dpkg, sources};
+use postern_apt::{dpkg, sources};
 use postern_policy::Facts;
+use postern_policy::VerbId;
 use postern_policy::facts::{PackageStep as Decided, PackageTransaction};
 use postern_proto::v1::{Action, PackageStep};
 use postern_root::{Fault, OrderId, one_line, store};
@@ -46,11 +47,11 @@ fn compare(host: &Host, job: &Job, input: impl Read) -> Result<(), Fault> {
     let Work::Transaction(asked, expected) = work else {
         return Err(Fault::new("this order is no transaction"));
     };
-    if let Some(text) = difference(&real, &expected, asked.action) {
+    if let Some(text) = difference(&real, &expected, asked.verb) {
         return Err(Fault::new(text));
     }
     check_removals(host, &real)?;
-    let steps = with_sources(host, asked.action, &expected, authority.inverse.is_some())?;
+    let steps = with_sources(host, asked.verb, &expected, authority.inverse.is_some())?;
     let transaction = PackageTransaction { steps, ..PackageTransaction::default() };
     authority.decide_facts(grant, &Facts::Packages(transaction)).map(drop).map_err(denied)
 }
@@ -59,14 +60,14 @@ fn compare(host: &Host, job: &Job, input: impl Read) -> Result<(), Fault> {
 /// still come from a decided source.
 fn with_sources(
     host: &Host,
-    action: Asked,
+    asked: VerbId,
     expected: &[PackageStep],
     is_undo: bool,
 ) -> Result<Vec<Decided>, Fault> {
     let mut now = expected.to_vec();
     for step in &mut now {
         step.sources.clear();
-        if action == Asked::Purge && step.action() == Action::Remove {
+        if asked == VerbId::PackagePurge && step.action() == Action::Remove {
             step.action = Action::Purge.into();
         }
     }
@@ -81,7 +82,7 @@ fn with_sources(
 }
 
 /// The first step that one side has and the other has not, in words.
-fn difference(real: &[PackageStep], expected: &[PackageStep], asked: Asked) -> Option<String> {
+fn difference(real: &[PackageStep], expected: &[PackageStep], asked: VerbId) -> Option<String> {
     let mut expected: Vec<PackageStep> = expected.iter().map(comparable).collect();
     for step in real {
         match expected.iter().position(|other| other == step) {
@@ -90,7 +91,7 @@ fn difference(real: &[PackageStep], expected: &[PackageStep], asked: Asked) -> O
         }
     }
     // For a repair, dpkg has configured some packages before apt-get was started.
-    if asked == Asked::Repair {
+    if asked == VerbId::PackageRepair {
         expected.retain(|step| step.action() != Action::Configure);
     }
     expected.first().map(|step| format!("{} is in the plan, but would not happen", words(step)))
@@ -103,8 +104,8 @@ fn check_removals(host: &Host, real: &[PackageStep]) -> Result<(), Fault> {
         return Ok(());
     }
     let rows = dpkg::rows(&host.apt, &gone.iter().map(|step| step.name.as_str()).collect::<Vec<_>>())?;
-    let is_gone = |row: &&dpkg::Row| gone.iter().any(|step| step.name == row.name && step.arch == row.arch);
-    let mut there = rows.iter().filter(is_gone).filter(|row| row.state != "config-files");
+    let is_gone = |row: &&dpkg::Row| gone.iter().any(|step| row.is(&step.name, &step.arch));
+    let mut there = rows.iter().filter(is_gone).filter(|row| row.is_there());
     there.find_map(dpkg::vital).map_or(Ok(()), |why| Err(Fault::new(why)))
 }
 

@@ -1,7 +1,6 @@
 //! The inverse of a transaction: an ordinary request of another verb, and exactly the steps that it may take.
 
 use crate::job::{Work, downgrades};
-use postern_apt::Action as Asked;
 use postern_policy::{Grant, VerbId};
 use postern_proto::root::v1::{Inverse, PackageFacts};
 use postern_proto::v1::{
@@ -28,7 +27,7 @@ pub fn of(
     let steps = match work {
         Work::Update => return None,
         Work::Mark { .. } => Vec::new(),
-        Work::Transaction(transaction, expected) => inverse_steps(transaction.action, expected),
+        Work::Transaction(transaction, expected) => inverse_steps(transaction.verb, expected),
     };
     let names = match work {
         Work::Mark { .. } => done.packages.iter().map(|package| package.name.clone()).collect::<Vec<_>>(),
@@ -70,14 +69,13 @@ fn request(work: &Work, steps: &[PackageStep], names: Vec<String>) -> (VerbId, V
 }
 
 /// Returns the steps of the inverse. Packages that an installation upgraded besides keep their new version.
-fn inverse_steps(action: Asked, steps: &[PackageStep]) -> Vec<PackageStep> {
+fn inverse_steps(asked: VerbId, steps: &[PackageStep]) -> Vec<PackageStep> {
     let of = |step: &PackageStep| {
-        let (inverse, old, new) = match (action, step.action()) {
-            (Asked::Install, Action::Install) => (Action::Remove, &step.new, ""),
-            (Asked::Remove | Asked::Autoremove, Action::Remove) | (Asked::Purge, Action::Purge) => {
-                (Action::Install, &step.new, step.old.as_str())
-            }
-            (Asked::Upgrade, Action::Upgrade) => (Action::Downgrade, &step.new, step.old.as_str()),
+        let (inverse, old, new) = match (asked, step.action()) {
+            (VerbId::PackageInstall, Action::Install) => (Action::Remove, &step.new, ""),
+            (VerbId::PackageRemove | VerbId::PackageAutoremove, Action::Remove)
+            | (VerbId::PackagePurge, Action::Purge) => (Action::Install, &step.new, step.old.as_str()),
+            (VerbId::PackageUpgrade, Action::Upgrade) => (Action::Downgrade, &step.new, step.old.as_str()),
             _ => return None,
         };
         Some(PackageStep {

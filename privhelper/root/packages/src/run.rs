@@ -6,7 +6,8 @@ use crate::runner::{Runner, tail};
 use crate::{check, hold, inverse};
 use nix::sys::stat::{Mode, umask};
 use postern_apt::dpkg::{self, Row};
-use postern_apt::{Action, Transaction, apt_errors, arguments};
+use postern_apt::{Transaction, apt_errors, arguments};
+use postern_policy::VerbId;
 use postern_proto::root::v1::Outcome;
 use postern_proto::v1::{Action as StepAction, Completed, PackageInfo, PackageStep, Plan, Status};
 use postern_root::store::{self, Durability};
@@ -95,13 +96,13 @@ fn transact(
     expected: &[PackageStep],
     left: Duration,
 ) -> Result<Completed, Fault> {
-    let repairs = transaction.action == Action::Repair;
+    let repairs = transaction.verb == VerbId::PackageRepair;
     if expected.is_empty() {
         let is_whole = || -> Result<bool, Fault> {
             Ok(!dpkg::interrupted(&host.apt) && !dpkg::rows(&host.apt, &[])?.iter().any(Row::half_done))
         };
         if !repairs || is_whole()? {
-            return Ok(unchanged(nothing_to_do(transaction.action)));
+            return Ok(unchanged(transaction.nothing_to_do));
         }
     }
     let status_fd = runner.status_fd()?;
@@ -116,14 +117,14 @@ fn transact(
     let mut completed = completed(runner, expected, ended);
     let was_let_go_on = completed.plan.is_some();
     if (repairs || was_let_go_on)
-        && let Err(fault) = add_states(host, runner.directory, (transaction.action, expected), &mut completed)
+        && let Err(fault) = add_states(host, runner.directory, (transaction.verb, expected), &mut completed)
         && !completed.code.is_empty()
     {
         // How it ended is known; the state of the packages is not.
         completed.message = one_line(&format!("{} ({fault})", completed.message));
     }
     if completed.status() == Status::Done && !was_let_go_on && !repairs {
-        return Ok(unchanged(nothing_to_do(transaction.action)));
+        return Ok(unchanged(transaction.nothing_to_do));
     }
     Ok(completed)
 }
@@ -150,28 +151,17 @@ fn completed(runner: &Runner<'_>, expected: &[PackageStep], ended: ExitStatus) -
     completed
 }
 
-const fn nothing_to_do(action: Action) -> &'static str {
-    match action {
-        Action::Install => "installed already",
-        Action::Remove => "not installed",
-        Action::Purge => "nothing of it is left",
-        Action::Upgrade => "nothing newer is offered",
-        Action::Autoremove => "nothing to do",
-        Action::Repair => "nothing is left half done",
-    }
-}
-
 /// Adds to an outcome the state of each package, and names those that are half-configured.
 fn add_states(
     host: &Host,
     directory: &Path,
-    (action, expected): (Action, &[PackageStep]),
+    (verb, expected): (VerbId, &[PackageStep]),
     outcome: &mut Completed,
 ) -> Result<(), Fault> {
     let names: Vec<&str> = expected.iter().map(|step| step.name.as_str()).collect();
-    let rows = dpkg::rows(&host.apt, if action == Action::Repair { &[] } else { &names })?;
+    let rows = dpkg::rows(&host.apt, if verb == VerbId::PackageRepair { &[] } else { &names })?;
     let half = rows.iter().filter(|row| row.half_done());
-    let half: Vec<String> = half.map(|row| format!("{} is {}", row.name, row.state)).collect();
+    let half: Vec<String> = half.map(|row| format!("{} is {}", row.info.name, row.info.state)).collect();
     if !half.is_empty() {
         if outcome.code.is_empty() {
             outcome.status = Status::Failed.into();
@@ -202,7 +192,7 @@ fn add_states(
 
 /// Returns the state after a step; dpkg has no entry of a purged package.
 fn info(step: &PackageStep, rows: &[Row]) -> PackageInfo {
-    let row = rows.iter().find(|row| row.name == step.name && row.arch == step.arch);
+    let row = rows.iter().find(|row| row.is(&step.name, &step.arch));
     row.map_or_else(
         || PackageInfo {
             name: step.name.clone(),
@@ -210,6 +200,6 @@ fn info(step: &PackageStep, rows: &[Row]) -> PackageInfo {
             state: "not-installed".to_owned(),
             ..PackageInfo::default()
         },
-        Row::info,
+        |row| row.info.clone(),
     )
 }

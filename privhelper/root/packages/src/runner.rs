@@ -5,8 +5,8 @@
 //! runs, and the broker, which has no power, parses it.
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-use nix::libc;
 use postern_apt::programs;
+use postern_root::host::lock_holder;
 use postern_root::{Fault, one_line, store};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -47,7 +47,7 @@ impl<'a> Runner<'a> {
     pub fn wait_for(&mut self, lock: &Path, limit: Duration) -> Duration {
         let start = Instant::now();
         let mut known = None;
-        while let Some(pid) = lock_holder(lock).filter(|_| start.elapsed() < limit) {
+        while let Some(pid) = lock_holder(lock).ok().flatten().filter(|_| start.elapsed() < limit) {
             if known.replace(pid) != Some(pid) {
                 let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
                 // A full disk loses progress; it must not stop a transaction.
@@ -93,18 +93,4 @@ pub fn tail(path: &Path, max: u64) -> Vec<u8> {
         Ok(bytes)
     };
     read().unwrap_or_default()
-}
-
-/// The process that holds a lock as apt and dpkg take it (fcntl(2), whole file).
-pub fn lock_holder(path: &Path) -> Option<i32> {
-    let file = File::open(path).ok()?;
-    let mut lock = libc::flock {
-        l_type: i16::try_from(libc::F_WRLCK).ok()?,
-        l_whence: i16::try_from(libc::SEEK_SET).ok()?,
-        l_start: 0,
-        l_len: 0,
-        l_pid: 0,
-    };
-    fcntl(&file, FcntlArg::F_GETLK(&mut lock)).ok()?;
-    (i32::from(lock.l_type) != libc::F_UNLCK).then_some(lock.l_pid)
 }

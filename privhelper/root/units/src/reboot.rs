@@ -6,15 +6,12 @@
 
 use crate::state::{Host, Work};
 use crate::systemctl;
-use nix::fcntl::{FcntlArg, fcntl};
-use nix::libc;
 use postern_policy::{Grant, VerbId};
 use postern_proto::root::v1::Outcome;
 use postern_proto::v1::{Completed, HostRebootRequest, Status};
+use postern_root::host::lock_holder;
 use postern_root::{Code, Denied, Error, Fault, OrderId, failed, store};
 use prost::Message;
-use std::fs::File;
-use std::io::ErrorKind;
 use std::sync::PoisonError;
 
 /// Schedules a reboot, or cancels the one that this client has scheduled.
@@ -77,7 +74,7 @@ fn check_free(host: &Host, scheduled: Option<&Scheduled>) -> Result<(), Error> {
     if scheduled.is_some() {
         return Err(Denied::new(Code::Busy, "a shutdown is scheduled already").into());
     }
-    if are_packages_changing(host)? {
+    if lock_holder(&host.dpkg_lock)?.is_some() {
         let why = "packages are changing; ask again when that has ended";
         return Err(Denied::new(Code::Busy, why).into());
     }
@@ -99,16 +96,4 @@ impl Scheduled {
         let unix_us = value("USEC=").parse::<u64>().unwrap_or(0);
         Ok(Some(Self { unix_s: unix_us / 1_000_000, message: value("WALL_MESSAGE=").to_owned() }))
     }
-}
-
-/// Whether dpkg or apt holds its lock.
-fn are_packages_changing(host: &Host) -> Result<bool, Fault> {
-    let file = match File::open(&host.dpkg_lock) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        opened => opened.map_err(Fault::io("open the lock of dpkg"))?,
-    };
-    let write = i16::try_from(libc::F_WRLCK).unwrap_or_default();
-    let mut lock = libc::flock { l_type: write, l_whence: 0, l_start: 0, l_len: 0, l_pid: 0 };
-    fcntl(&file, FcntlArg::F_GETLK(&mut lock)).map_err(Fault::io("read the lock of dpkg"))?;
-    Ok(i32::from(lock.l_type) != libc::F_UNLCK)
 }
