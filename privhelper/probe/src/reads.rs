@@ -62,7 +62,7 @@ impl State {
             let gone = Fault::io("pass the journal on to the recorder");
             connection.event(Kind::Output(output)).map_err(gone)?;
         }
-        Ok(authority.outcome(&read.grant, read.objects, read.completed))
+        Ok(authority.outcome(&read.grant, read.objects, read.completed, None))
     }
 
     /// The unit must be granted under its canonical id too, and so must the lines of its journal.

@@ -33,6 +33,8 @@ pub struct Authority<'a> {
     pub who: Identity,
     /// Of `request.undo`: the inverse that this program issued.
     pub inverse: Option<&'a Inverse>,
+    /// The key of inverses.
+    key: Option<&'a Key>,
     /// None for the facts of a change.
     envelope: Option<&'a Envelope>,
 }
@@ -57,6 +59,7 @@ impl<'a> Authority<'a> {
             let why = "the policy was replaced after this request was decided; send it again";
             return Err(Denied::new(Code::PlanChanged, why));
         }
+        let key = key.into();
         let is_undo = ordered.verb == VerbId::RequestUndo;
         let inverse = order.inverse.as_ref();
         if inverse.is_some() != is_undo {
@@ -65,7 +68,7 @@ impl<'a> Authority<'a> {
         }
         let by_operator = envelope.is_some_and(|envelope| envelope.by_operator);
         if let Some(inverse) = inverse {
-            if inverse.family != host.family || !key.into().is_some_and(|key| key.verifies(inverse)) {
+            if inverse.family != host.family || !key.is_some_and(|key| key.verifies(inverse)) {
                 return Err(Denied::new(Code::UndoGone, "root did not issue this inverse"));
             }
             if inverse.uid != order.uid && !by_operator {
@@ -77,7 +80,7 @@ impl<'a> Authority<'a> {
         let who = Identity { unix_s: host.unix().as_secs(), ..accounts.identity(order.uid) };
         let has_asker_left = envelope.is_some_and(|envelope| envelope.has_person_left);
         let who = Identity { has_asker_left, ..policy.asked_by(who, accounts.identity(person_uid)) };
-        let authority = Self { host, policy, accounts, ordered, who, inverse, envelope };
+        let authority = Self { host, policy, accounts, ordered, who, inverse, key, envelope };
         if by_operator && let Some(envelope) = envelope {
             authority.check_person(envelope.operator_uid)?;
         }
@@ -237,17 +240,26 @@ impl<'a> Authority<'a> {
         })
     }
 
-    /// Root's own statement of what it did.
+    /// Root's own statement of what it did, with the inverse, which is signed here.
     #[must_use]
-    pub fn outcome(&self, grant: &Grant, objects: Vec<String>, completed: Completed) -> Outcome {
+    pub fn outcome(
+        &self,
+        grant: &Grant,
+        objects: Vec<String>,
+        completed: Completed,
+        inverse: Option<Inverse>,
+    ) -> Outcome {
         let (rule, decision) = (grant.rule_id().to_owned(), grant.decision().wire().into());
+        let inverse = inverse.zip(self.key).map(|(inverse, key)| key.sign(inverse));
+        let undoable = inverse.is_some();
         Outcome {
             verb: self.ordered.order.verb.clone(),
             uid: self.ordered.order.uid,
             objects,
             rule: rule.clone(),
             decision,
-            completed: Some(Completed { rule, decision, ..completed }),
+            completed: Some(Completed { rule, decision, undoable, ..completed }),
+            inverse,
             ..Outcome::default()
         }
     }

@@ -4,7 +4,6 @@
 
 pub mod accounts;
 pub mod authority;
-pub mod connection;
 pub mod error;
 pub mod host;
 pub mod mac;
@@ -16,10 +15,9 @@ pub mod undo_store;
 
 pub use accounts::Accounts;
 pub use authority::Authority;
-pub use connection::{Answer, Connection};
 pub use error::{Code, Denied, Error, Fault};
 pub use host::{ActivePolicy, Host, Identity};
 pub use mac::Key;
 pub use outcomes::{Outcomes, failed, one_line, unchanged};
-pub use receive::{OrderId, Ordered, Received};
+pub use receive::{Answer, Connection, OrderId, Ordered, Received};
 pub use undo_store::UndoStore;

@@ -3,7 +3,8 @@
 use crate::error::Fault;
 use crate::store::{self, Durability};
 use hmac::{Hmac, KeyInit, Mac};
-use postern_proto::root::v1::{Agreement, Inverse, Staged};
+use postern_policy::Policy;
+use postern_proto::root::v1::{Agreement, Inverse, RequiredValidator, Staged};
 use prost::Message;
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::Sha256;
@@ -38,6 +39,19 @@ macro_rules! authenticated {
 }
 
 authenticated! { Inverse Staged Agreement }
+
+/// The agreement of a required validator to a stage under this policy, not signed.
+#[must_use]
+pub fn agreement(policy: &Policy, staged: &Staged, required: &RequiredValidator) -> Agreement {
+    Agreement {
+        policy_digest: policy.digest().as_bytes().to_vec(),
+        validator: required.name.clone(),
+        live: required.live.clone(),
+        stage_id: staged.stage_id.clone(),
+        stage_digest: staged.digest.clone(),
+        mac: Vec::new(),
+    }
+}
 
 /// 32 random bytes of the kernel.
 ///

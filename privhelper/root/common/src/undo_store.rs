@@ -6,7 +6,7 @@
 use crate::error::{Code, Denied, Error, Fault};
 use crate::receive::OrderId;
 use crate::store::{self, Durability};
-use postern_proto::root::v1::{Journal, UndoLimits};
+use postern_proto::root::v1::{Inverse, Journal, JournalEntry, UndoLimits};
 use prost::Message;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -110,24 +110,34 @@ impl UndoStore {
         self.directory.join(format!("{}-{}", entry.uid, entry.id))
     }
 
-    /// Reads the journal of an order, with the content that is kept; none if there is none.
+    /// Reads the journal of the order of this id, with the content that is kept; none if there is none.
     ///
     /// # Errors
     /// It cannot be read, or is damaged.
-    pub fn read(&self, id: OrderId) -> Result<Option<Journal>, Fault> {
-        let path = self.copies().iter().find(|copy| copy.id == id).map(|copy| self.path(copy));
+    pub fn read(&self, id: &[u8]) -> Result<Option<Journal>, Fault> {
+        let path = self.copies().iter().find(|copy| copy.id.as_bytes() == id).map(|copy| self.path(copy));
         let bytes = path.map(|path| store::read(&path, u64::MAX)).transpose()?.flatten();
         let journal = bytes.map(|bytes| Journal::decode(bytes.as_slice())).transpose();
         journal.map_err(|_| Fault::corrupt("an undo copy"))
     }
 
-    /// Removes the journal and copy of an order.
+    /// Reads the entries with the content that an undo needs; empty if it needs none.
+    ///
+    /// # Errors
+    /// `undo_gone`; or they cannot be read.
+    pub fn read_for(&self, undo: Option<&Inverse>) -> Result<Vec<JournalEntry>, Error> {
+        let Some(undo) = undo.filter(|undo| !undo.content_id.is_empty()) else { return Ok(Vec::new()) };
+        let gone = || Denied::new(Code::UndoGone, "the old content is no longer kept for undo");
+        Ok(self.read(&undo.content_id)?.ok_or_else(gone)?.entries)
+    }
+
+    /// Removes the journal and copy of the order of this id.
     ///
     /// # Errors
     /// It cannot be removed.
-    pub fn forget(&self, id: OrderId) -> Result<(), Fault> {
+    pub fn forget(&self, id: &[u8]) -> Result<(), Fault> {
         let mut copies = self.copies();
-        while let Some(at) = copies.iter().position(|copy| copy.id == id) {
+        while let Some(at) = copies.iter().position(|copy| copy.id.as_bytes() == id) {
             self.discard(&mut copies, at)?;
         }
         Ok(())

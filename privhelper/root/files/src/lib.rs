@@ -6,7 +6,6 @@ pub mod as_user;
 mod change;
 pub mod confine;
 mod effect;
-mod inverse;
 mod order;
 pub mod path;
 mod plan;

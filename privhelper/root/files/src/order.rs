@@ -3,15 +3,14 @@
 use crate::change::{self, Change};
 use crate::confine;
 use crate::effect;
-use crate::inverse::is_as_left;
 use crate::plan::{self, Plan};
-use crate::recover::path_of;
+use crate::recover::{is_as_left, path_of};
 use crate::stage::{self, Validation};
 use crate::state::State;
 use crate::xattr::ExtendedAttributes;
-use postern_proto::root::v1::{self as root, JournalEntry, Outcome, Step};
+use postern_proto::root::v1::{self as root, Outcome, Step};
 use postern_proto::v1 as wire;
-use postern_root::{Authority, Code, Denied, Error, OrderId, Ordered};
+use postern_root::{Authority, Code, Denied, Error, Ordered};
 use std::sync::{Arc, PoisonError};
 
 /// Carries out an `Execute`.
@@ -28,7 +27,7 @@ pub fn execute(state: &State, ordered: &Ordered) -> Result<Outcome, Error> {
     let (mut grant, mut changes) = change::decide(&authority, contents)?;
     let mut agreed = None;
     if !is_known {
-        let kept = kept(state, &authority)?;
+        let kept = state.undo.read_for(authority.inverse)?;
         let entry_of = |change: &Change| kept.iter().find(|entry| path_of(entry) == change.path().as_str());
         let contents = match step {
             Step::Commit => {
@@ -36,9 +35,9 @@ pub fn execute(state: &State, ordered: &Ordered) -> Result<Outcome, Error> {
                 agreed = Some(validators);
                 contents
             }
-            Step::Whole => {
-                change::contents(&changes, |change| Ok(entry_of(change).ok_or_else(gone)?.content.clone()))?
-            }
+            Step::Whole => change::contents(&changes, |change| {
+                Ok(entry_of(change).map(|entry| entry.content.clone()).unwrap_or_default())
+            })?,
             Step::Validate | Step::Unspecified => {
                 return Err(Denied::new(Code::Unsupported, "postern-files has no such step").into());
             }
@@ -64,7 +63,7 @@ pub fn execute(state: &State, ordered: &Ordered) -> Result<Outcome, Error> {
     if step == Step::Whole && is_effect && !validation.validators.is_empty() {
         let staged = state.stages.stage(&authority, &plans, validation)?;
         let objects = plans.iter().map(|plan| plan.change.path().to_string()).collect();
-        let outcome = authority.outcome(&grant, objects, wire::Completed::default());
+        let outcome = authority.outcome(&grant, objects, wire::Completed::default(), None);
         return Ok(Outcome { staged: Some(staged), ..outcome });
     }
     effect::act(state, &authority, &grant, plans)
@@ -118,17 +117,4 @@ fn check_left(inverse: &root::Inverse, plans: &[Plan<'_>]) -> Result<(), Denied>
         return Ok(());
     }
     Err(Denied::new(Code::UndoConflict, "a file has changed since; nothing is undone"))
-}
-
-/// Reads the undo copy that an undo needs; empty if it needs none.
-fn kept(state: &State, authority: &Authority<'_>) -> Result<Vec<JournalEntry>, Error> {
-    let Some(inverse) = authority.inverse.filter(|inverse| !inverse.content_id.is_empty()) else {
-        return Ok(Vec::new());
-    };
-    let id = OrderId::from_bytes(&inverse.content_id).ok_or_else(gone)?;
-    Ok(state.undo.read(id)?.ok_or_else(gone)?.entries)
-}
-
-fn gone() -> Denied {
-    Denied::new(Code::UndoGone, "the old content is no longer kept for undo")
 }

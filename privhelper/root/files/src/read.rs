@@ -65,7 +65,7 @@ pub fn read<S: Read + Write>(
             wire::Completed { status: wire::Status::Done.into(), files, ..Default::default() }
         }
     };
-    Ok(authority.outcome(&grant, vec![path.to_string()], completed))
+    Ok(authority.outcome(&grant, vec![path.to_string()], completed, None))
 }
 
 /// Sends at most `rest` bytes of the file as events.

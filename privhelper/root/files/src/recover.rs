@@ -3,7 +3,6 @@
 //! The journal has each file before and after; the disk shows how far the change came. After a power loss the note that the
 //! order began may be lost while its undo copy, which is synced, exists: then the undo copy is compared instead.
 
-use crate::inverse::is_as_left;
 use crate::path::{Directory, open_granted};
 use crate::state::State;
 use crate::swap::{remove, sync};
@@ -42,7 +41,7 @@ pub fn state_of(state: &State, id: OrderId) -> Result<OutcomesReply, Fault> {
     if state.outcomes.state(id)? == outcomes::unknown() {
         let _one_at_a_time = state.effect.lock().unwrap_or_else(PoisonError::into_inner);
         let is_lost = state.outcomes.state(id)? == outcomes::unknown();
-        if let Some(journal) = state.undo.read(id)?.filter(|_| is_lost) {
+        if let Some(journal) = state.undo.read(id.as_bytes())?.filter(|_| is_lost) {
             recover_order(state, id, &journal)?;
         }
     }
@@ -56,7 +55,7 @@ fn recover_order(state: &State, id: OrderId, journal: &Journal) -> Result<(), Fa
         Ok(true) => (Status::Done, "the helper was interrupted; the change is in place", String::new()),
         Ok(false) => {
             // If the process is killed after this, the next start finds that nothing was changed.
-            state.undo.forget(id)?;
+            state.undo.forget(id.as_bytes())?;
             (Status::Interrupted, "the helper was interrupted; the change was taken back", String::new())
         }
         // The undo copy is kept: a person may need it.
@@ -184,4 +183,13 @@ fn is_as(there: Option<&OpenTarget>, state: Option<&FileFacts>) -> Result<bool, 
         (there, state) => return Ok(there.is_none() && state.is_none()),
     };
     Ok(is_as_left(&there.to_wire(&state.path, !state.sha256.is_empty())?, state))
+}
+
+/// Whether the files are as the effect left them. Attribute names and sizes of what was not written do not count.
+pub fn is_as_left(now: &FileFacts, left: &FileFacts) -> bool {
+    let owner = |facts: &FileFacts| (facts.mode, facts.uid, facts.gid);
+    let is_content = left.sha256.is_empty() || now.sha256 == left.sha256;
+    (now.exists, now.directory, &now.path) == (left.exists, left.directory, &left.path)
+        && owner(now) == owner(left)
+        && is_content
 }

@@ -185,20 +185,13 @@ impl Stages {
         if !is_same {
             return Err(gone().into());
         }
-        for RequiredValidator { name, live } in &staged.validators {
-            let required = Agreement {
-                policy_digest: authority.policy.digest().as_bytes().to_vec(),
-                validator: name.clone(),
-                stage_id: staged.stage_id.clone(),
-                stage_digest: staged.digest.clone(),
-                live: live.clone(),
-                mac: Vec::new(),
-            };
+        for validator in &staged.validators {
+            let required = mac::agreement(authority.policy, &staged, validator);
             let agrees = |agreement: &Agreement| {
                 Agreement { mac: Vec::new(), ..agreement.clone() } == required && key.verifies(agreement)
             };
             if !envelope.agreements.iter().any(agrees) {
-                let why = format!("{name} has not agreed; nothing was changed");
+                let why = format!("{} has not agreed; nothing was changed", validator.name);
                 return Err(Denied::new(Code::ValidationFailed, why).into());
             }
         }

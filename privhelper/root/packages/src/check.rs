@@ -3,8 +3,7 @@
 //! apt-get starts this under its lock, after the download and before dpkg has changed anything
 //! (`DPkg::Pre-Install-Pkgs`, version 3 of the protocol, apt.conf(5)). Anything that is not understood stops it.
 
-use crate::host::Host;
-use crate::job::{self, Job, Work};
+use crate::job::{self, Host, Job, Work};
 use postern_apt::{dpkg, sources};
 use postern_policy::Facts;
 use postern_policy::VerbId;

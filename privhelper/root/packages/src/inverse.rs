@@ -6,21 +6,15 @@ use postern_proto::root::v1::{Inverse, PackageFacts};
 use postern_proto::v1::{
     Action, Completed, Package, PackageInstallRequest, PackageRemoveRequest, PackageStep, Status,
 };
-use postern_root::{Authority, Key};
+use postern_root::Authority;
 use prost::Message;
 use std::collections::BTreeSet;
 
 /// Most packages that one request names.
 const NAMES_MAX: usize = 64;
 
-/// Returns the signed inverse; none if the work has none, or no request can express it.
-pub fn of(
-    authority: &Authority<'_>,
-    grant: &Grant,
-    key: &Key,
-    work: &Work,
-    done: &Completed,
-) -> Option<Inverse> {
+/// Returns the inverse; none if the work has none, or no request can express it.
+pub fn of(authority: &Authority<'_>, grant: &Grant, work: &Work, done: &Completed) -> Option<Inverse> {
     if done.status() != Status::Done {
         return None;
     }
@@ -43,7 +37,7 @@ pub fn of(
     let inverse = authority.inverse_of(grant, verb, body)?;
     let needs_person = downgrades(&steps) || inverse.needs_person;
     let steps = (!steps.steps.is_empty()).then_some(steps);
-    Some(key.sign(Inverse { needs_person, steps, ..inverse }))
+    Some(Inverse { needs_person, steps, ..inverse })
 }
 
 /// Returns the inverse request, without `meta`.

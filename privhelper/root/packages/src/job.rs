@@ -1,6 +1,5 @@
-//! The order of a job, decided again.
+//! The order of a job, decided again; and the programs and directories of the host, as values that tests replace.
 
-use crate::host::Host;
 use postern_apt::Transaction;
 use postern_policy::request::Request;
 use postern_policy::types::PackageName;
@@ -13,6 +12,31 @@ use std::path::PathBuf;
 
 /// Largest order, in bytes.
 const ORDER_MAX: u64 = 4 * 1024 * 1024;
+
+/// The programs and directories of a machine; `main` builds the real one.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// The accepted policy, accounts and keys. Its `state` holds `jobs`.
+    pub root: postern_root::Host,
+    /// apt and dpkg.
+    pub apt: postern_apt::Host,
+    /// This program, as apt-get starts it for the check: no blanks in it.
+    pub program: PathBuf,
+}
+
+impl Host {
+    /// The installed host. The state is that of postern-units, which starts this program.
+    ///
+    /// # Errors
+    /// As [`postern_root::Host::real`].
+    pub fn real() -> Result<Self, Fault> {
+        Ok(Self {
+            root: postern_root::Host::real("units", "/var/lib/postern-root")?,
+            apt: postern_apt::Host::debian(),
+            program: "/usr/libexec/postern/postern-packages".into(),
+        })
+    }
+}
 
 /// The work of a job.
 #[derive(Debug)]
@@ -39,8 +63,7 @@ pub struct Job {
     ordered: Ordered,
     policy: ActivePolicy,
     accounts: Accounts,
-    /// Signs the inverse.
-    pub key: Key,
+    key: Key,
 }
 
 impl Job {

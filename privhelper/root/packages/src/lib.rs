@@ -7,13 +7,11 @@
 //! Both decide the order again under the accepted policy. The recorder's envelope carries people's consent.
 
 mod check;
-mod hold;
-mod host;
 mod inverse;
 mod job;
 mod run;
 mod runner;
 
 pub use check::check;
-pub use host::Host;
+pub use job::Host;
 pub use run::run;

@@ -10,7 +10,7 @@ use postern_policy::{AS_USER_MAX, Facts, Grant, VerbId};
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1::{self as root, AsUser, Content, FileFacts, Inverse, Journal, JournalEntry};
 use postern_proto::v1::{self as wire, event::Kind::Output};
-use postern_root::receive::{self, OrderId};
+use postern_root::receive;
 use postern_root::{Answer, Code, Denied, Error, Fault};
 use prost::Message;
 use std::net::Shutdown;
@@ -152,13 +152,13 @@ pub fn change(work: &Work<'_>, request: &FilesRequest, grant: Grant) -> Result<A
         // Another process looks what it did, and removes its temporary file. If neither old nor new content is there, nobody knows.
         let found = look(work, &grant, path, &temporary).map(|found| found.file).unwrap_or_default();
         if found == peer.file {
-            drop(work.state.undo.forget(authority.ordered.id));
+            drop(work.state.undo.forget(authority.ordered.id.as_bytes()));
             return Err(Denied::new(Code::Interrupted, why + "; the file is as it was, send it again").into());
         } else if found != after {
             return Err(Error::Begun(Fault::new(why)));
         }
     }
-    drop(undone(work).map(|undone| work.state.undo.forget(undone)));
+    drop(authority.inverse.map(|undone| work.state.undo.forget(&undone.content_id)));
     Ok(outcome(work, &grant, &after, inverse, wire::Status::Done))
 }
 
@@ -172,32 +172,28 @@ fn keep(work: &Work<'_>, grant: &Grant, peer: &Peer, after: &FileFacts) -> Resul
     let journal = Journal { entries: vec![entry], outcome: None };
     let (key, now) = ((authority.ordered.order.uid, authority.ordered.id), authority.host.unix());
     work.state.undo.keep(key, &journal, authority.undo_limits(), now)?;
-    let inverse = authority.inverse_of(grant, VerbId::FileWrite, body).map(|inverse| Inverse {
+    Ok(authority.inverse_of(grant, VerbId::FileWrite, body).map(|inverse| Inverse {
         contents: vec![Content { size, sha256 }],
         left: Some(facts(after)),
         content_id: key.1.as_bytes().to_vec(),
         as_user: peer.user.clone(),
         ..inverse
-    });
-    Ok(inverse.map(|inverse| work.state.key.sign(inverse)))
+    }))
 }
 
 /// The new content of an order: that of an undo is kept here.
 pub fn contents(work: &Work<'_>) -> Result<Vec<Arc<[u8]>>, Error> {
-    let Some(undone) = undone(work) else { return Ok(work.authority.ordered.contents.clone()) };
-    let gone = || Denied::new(Code::UndoGone, "the old content is no longer kept for undo");
-    let kept = work.state.undo.read(undone)?.ok_or_else(gone)?.entries;
-    let announced = work.authority.contents().iter().map(|content| content.sha256.as_slice());
+    let authority = work.authority;
+    if authority.inverse.is_none() {
+        return Ok(authority.ordered.contents.clone());
+    }
+    let kept = work.state.undo.read_for(authority.inverse)?;
+    let announced = authority.contents().iter().map(|content| content.sha256.as_slice());
     let digests = kept.iter().map(|entry| Digest::of(&[&entry.content])).collect::<Vec<_>>();
     if !digests.iter().map(Digest::as_bytes).eq(announced) {
         return Err(Fault::corrupt("an undo copy").into());
     }
     Ok(kept.into_iter().map(|entry| entry.content.into()).collect())
-}
-
-/// The order that this one undoes, if its old content was kept here.
-fn undone(work: &Work<'_>) -> Option<OrderId> {
-    OrderId::from_bytes(&work.authority.inverse?.content_id)
 }
 
 /// The outcome on a file as it is now. After an undo its content is not told.
@@ -214,7 +210,7 @@ fn outcome(
     if work.authority.inverse.is_none() {
         (info.size, info.sha256) = (file.size, hex(&file.sha256));
     }
-    let (status, undoable) = (status.into(), inverse.is_some());
-    let completed = wire::Completed { status, undoable, files: vec![info], ..wire::Completed::default() };
-    Answer::Outcome(root::Outcome { inverse, ..work.authority.outcome(grant, objects, completed) })
+    let completed =
+        wire::Completed { status: status.into(), files: vec![info], ..wire::Completed::default() };
+    Answer::Outcome(work.authority.outcome(grant, objects, completed, inverse))
 }

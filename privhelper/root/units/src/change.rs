@@ -31,9 +31,7 @@ pub fn change(work: &mut Work<'_>, request: &UnitRequest, grant: Grant) -> Resul
     let after = facts::state(host, &request.unit).map_err(Error::begun)?;
     let completed = completed(request, &before, &after, &finished);
     let inverse = inverse(work, &grant, request, &before, &completed);
-    let undoable = inverse.is_some();
-    let outcome = authority.outcome(&grant, vec![after.id], Completed { undoable, ..completed });
-    Ok(Outcome { inverse, ..outcome })
+    Ok(authority.outcome(&grant, vec![after.id], completed, inverse))
 }
 
 /// Checks that the facts are those that the broker decided and a person perhaps approved; for an undo, those that the
@@ -159,7 +157,7 @@ fn inverse(
     let left = root::UnitFacts { unit: Some(left), affected: Vec::new() };
     let left = Some(root::Facts { unit: Some(left), ..root::Facts::default() });
     let inverse = work.authority.inverse_of(grant, verb, body)?;
-    Some(work.state.key.sign(root::Inverse { left, ..inverse }))
+    Some(root::Inverse { left, ..inverse })
 }
 
 /// Whether a unit of this state is up, or coming up.
@@ -177,5 +175,5 @@ pub fn daemon_reload(work: &Work<'_>, grant: &Grant) -> Result<Outcome, Error> {
     } else {
         failed(Code::UnitFailed, "systemd could not read its units again; see the journal")
     };
-    Ok(Outcome { detail: finished.stderr, ..work.authority.outcome(grant, Vec::new(), completed) })
+    Ok(Outcome { detail: finished.stderr, ..work.authority.outcome(grant, Vec::new(), completed, None) })
 }

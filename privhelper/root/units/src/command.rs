@@ -36,8 +36,8 @@ pub fn run(work: &mut Work<'_>, request: CommandRequest, grant: &Grant) -> Resul
     let inverse = inverse(work, grant, row, &committed);
     authority.check_inverse(grant, inverse.as_ref())?;
     let completed = Completed { no_effect: row.wire.no_effect, ..Completed::default() };
-    let statement = authority.outcome(grant, objects, completed);
-    let path = job::begin(host, id, &unit, &Outcome { inverse, ..statement })?;
+    let statement = authority.outcome(grant, objects, completed, inverse);
+    let path = job::begin(host, id, &unit, &statement)?;
     let record = CommandJob {
         argv,
         env: row.wire.env.clone(),
@@ -75,6 +75,5 @@ fn inverse(work: &Work<'_>, grant: &Grant, row: &Command, arguments: &Arguments)
         return None;
     }
     let body = CommandRunRequest { meta: None, name: reverse.name.to_string(), parameters };
-    let inverse = work.authority.inverse_of(grant, VerbId::CommandRun, body.encode_to_vec())?;
-    Some(work.state.key.sign(inverse))
+    work.authority.inverse_of(grant, VerbId::CommandRun, body.encode_to_vec())
 }

@@ -5,9 +5,10 @@
 
 use crate::state::{Host, Work};
 use crate::{facts, systemctl};
+use postern_policy::Grant;
 use postern_policy::facts::UnitState;
 use postern_policy::types::UnitName;
-use postern_proto::root::v1::{Inverse, JobEvent, JobOutcome, Outcome, OutcomesReply};
+use postern_proto::root::v1::{Inverse, JobEvent, JobOutcome, Outcome, OutcomesReply, RootExecute};
 use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, ExitInfo, Output, Status, Stream};
 use postern_root::{Code, Denied, Error, Fault, OrderId, failed, outcomes, store};
@@ -52,6 +53,33 @@ pub fn begin(host: &Host, id: OrderId, unit: &UnitName, statement: &Outcome) -> 
     store::replace(&path.join("statement.pb"), &[&statement.encode_to_vec()], store::Durability::Synced)?;
     store::replace(&path.join("unit"), &[unit.as_str().as_bytes()], store::Durability::Synced)?;
     Ok(path)
+}
+
+/// Starts a package transaction in a unit of its own, which decides the order once more under apt's lock. Puts the order into the
+/// job's directory, and follows the unit.
+pub fn start_transaction(work: &mut Work<'_>, grant: &Grant) -> Result<Outcome, Error> {
+    let ordered = work.authority.ordered;
+    let host = &work.state.host;
+    let unit = UnitName::new(&format!("postern-packages@{}.service", ordered.id))?;
+    let statement = work.authority.outcome(grant, Vec::new(), Completed::default(), None);
+    let path = begin(host, ordered.id, &unit, &statement)?;
+    let boot_id = host.root.boot_id.clone();
+    let order = RootExecute {
+        envelope: ordered.envelope.clone(),
+        order: ordered.bytes.clone(),
+        boot_id,
+        ..RootExecute::default()
+    };
+    store::replace(&path.join("order.pb"), &[&order.encode_to_vec()], store::Durability::Synced)?;
+    let mut outcome = run(work, &unit, &path)?;
+    // apt's last output explains a failure to the client; the log has the message.
+    let data = std::mem::take(&mut outcome.detail).into_bytes();
+    let has_failed = outcome.completed.as_ref().is_some_and(|done| done.status() == Status::Failed);
+    if has_failed && !data.is_empty() {
+        let output = Output { stream: Stream::Stdout.into(), data, truncated: false };
+        drop(work.connection.event(Kind::Output(output)));
+    }
+    Ok(outcome)
 }
 
 /// Starts the unit of a job, forwards what it writes, and returns the outcome when all its processes have ended.

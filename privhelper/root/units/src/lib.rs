@@ -8,7 +8,6 @@ mod change;
 mod command;
 mod facts;
 mod job;
-mod packages;
 mod paths;
 mod reboot;
 mod state;
@@ -76,7 +75,7 @@ impl State {
             Unit(request) if acts => change::change(&mut work, &request, grant),
             DaemonReload if acts => change::daemon_reload(&work, &grant),
             Reboot(minutes) if acts => reboot::reboot(&work, minutes, &grant),
-            Packages(_) if acts => packages::start(&mut work, &grant),
+            Packages(_) if acts => job::start_transaction(&mut work, &grant),
             Command(request) if acts => command::run(&mut work, request, &grant),
             // Only looked at, or another program's.
             Unit(_) | DaemonReload | Reboot(_) | Packages(_) | Command(_) | UnitStatus(_) | FileList(_)

@@ -58,10 +58,9 @@ pub fn reboot(work: &Work<'_>, minutes: Option<u32>, grant: &Grant) -> Result<Ou
     };
     let cancel = HostRebootRequest { cancel: true, ..HostRebootRequest::default() }.encode_to_vec();
     let inverse = authority.inverse_of(grant, VerbId::HostReboot, cancel);
-    let inverse = inverse.filter(|_| completed.reboot_unix_s > 0).map(|inverse| work.state.key.sign(inverse));
-    let undoable = inverse.is_some();
-    let outcome = authority.outcome(grant, Vec::new(), Completed { undoable, ..completed });
-    Ok(Outcome { inverse, detail: finished.stderr, ..outcome })
+    let inverse = inverse.filter(|_| completed.reboot_unix_s > 0);
+    let outcome = authority.outcome(grant, Vec::new(), completed, inverse);
+    Ok(Outcome { detail: finished.stderr, ..outcome })
 }
 
 /// The message of a reboot. Without blanks: systemd 257 escapes them.

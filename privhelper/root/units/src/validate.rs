@@ -6,10 +6,10 @@
 use crate::state::Host;
 use crate::systemctl;
 use postern_policy::Policy;
-use postern_proto::root::v1::{Agreement, Outcome, Sandbox};
+use postern_proto::root::v1::{Outcome, RequiredValidator, Sandbox};
 use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, Phase, Progress, Status};
-use postern_root::{Code, Connection, Denied, Error, Fault, Key, OrderId, Ordered};
+use postern_root::{Code, Connection, Denied, Error, Fault, Key, OrderId, Ordered, mac};
 use std::os::unix::net::UnixStream;
 
 /// Runs the validator's unit.
@@ -30,9 +30,8 @@ pub fn validate(
     let forged = || Denied::new(Code::InvalidArgument, "postern-files did not make this stage");
     let envelope = ordered.envelope.as_ref().ok_or_else(forged)?;
     let staged = envelope.staged.as_ref().filter(|staged| key.verifies(*staged)).ok_or_else(forged)?;
-    let mut required = staged.validators.iter();
-    let live = &envelope.live;
-    required.find(|one| one.name == envelope.validator && one.live == *live).ok_or_else(forged)?;
+    let is_asked = |one: &&RequiredValidator| one.name == envelope.validator && one.live == envelope.live;
+    let required = staged.validators.iter().find(is_asked).ok_or_else(forged)?;
     let row = policy.command(&envelope.validator).filter(|row| row.wire.sandbox() == Sandbox::Validator);
     let unknown = || Denied::new(Code::Unsupported, "the policy has no validator of this name");
     let row = row.ok_or_else(unknown)?;
@@ -40,23 +39,15 @@ pub fn validate(
     let progress =
         Progress { phase: Phase::Validate.into(), item: row.name.to_string(), ..Progress::default() };
     drop(connection.event(Kind::Progress(progress)));
-    let unit = format!("{}@{stage}.service", row.validator_unit(live));
+    let unit = format!("{}@{stage}.service", row.validator_unit(&required.live));
     let mut child = systemctl::start(host, &unit)?;
     let ended = child.wait().map_err(Fault::io("wait for systemctl"))?;
     if !ended.success() {
         let why = format!("validator {} rejects the change; nothing was changed", row.name);
         return Err(Denied::new(Code::ValidationFailed, why).into());
     }
-    let agreement = Agreement {
-        policy_digest: policy.digest().as_bytes().to_vec(),
-        validator: row.name.to_string(),
-        stage_id: staged.stage_id.clone(),
-        stage_digest: staged.digest.clone(),
-        live: live.clone(),
-        ..Agreement::default()
-    };
     let completed = Completed { status: Status::Done.into(), ..Completed::default() };
     let (verb, uid) = (ordered.order.verb.clone(), ordered.order.uid);
-    let agreement = Some(key.sign(agreement));
+    let agreement = Some(key.sign(mac::agreement(policy, staged, required)));
     Ok(Outcome { verb, uid, completed: Some(completed), agreement, ..Outcome::default() })
 }
