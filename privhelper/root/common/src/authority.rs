@@ -2,9 +2,8 @@
 //!
 //! The broker decided the same before. Its decision is not used: a captured broker can drop orders, not add rights.
 
-use crate::accounts::Accounts;
 use crate::error::Fault;
-use crate::host::Host;
+use crate::host::{Accounts, Host};
 use crate::mac::Key;
 use crate::receive::Ordered;
 use postern_policy::request::undo_grants;

@@ -1,11 +1,11 @@
 //! Paths, accounts and clock of the host, as values that tests replace; and the accepted policy.
 
-use crate::accounts::Accounts;
 use crate::error::Fault;
 use crate::store;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
-use postern_policy::Policy;
+use postern_policy::{self as policy, Policy};
+use postern_proto::v1::{FileInfo, FileType};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
@@ -14,6 +14,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Largest accepted policy, in bytes.
 const POLICY_MAX: u64 = 16 * 1024 * 1024;
+/// Largest account file, in bytes.
+const ACCOUNTS_MAX: u64 = 16 * 1024 * 1024;
 
 /// The parts of the host that all of root's programs use.
 #[derive(Debug, Clone)]
@@ -78,6 +80,75 @@ impl Host {
     pub fn accounts(&self) -> Result<Accounts, Fault> {
         Accounts::read(&self.passwd, &self.group)
     }
+}
+
+/// Local accounts: names and numbers from passwd(5) and group(5). No NSS, read anew for each order.
+#[derive(Debug)]
+pub struct Accounts {
+    passwd: String,
+    group: String,
+}
+
+impl Accounts {
+    /// Reads both files.
+    ///
+    /// # Errors
+    /// One is missing or cannot be read.
+    pub fn read(passwd: &Path, group: &Path) -> Result<Self, Fault> {
+        let text = |path| {
+            let bytes = store::read(path, ACCOUNTS_MAX)?.ok_or_else(|| Fault::corrupt("passwd or group"))?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Ok(Self { passwd: text(passwd)?, group: text(group)? })
+    }
+
+    /// Returns the names of this uid.
+    #[must_use]
+    pub fn identity(&self, uid: u32) -> policy::Identity {
+        policy::Identity::parse(uid, &self.passwd, &self.group)
+    }
+
+    /// The uid of this user.
+    #[must_use]
+    pub fn user(&self, name: &str) -> Option<u32> {
+        entries(&self.passwd).find(|entry| entry.0 == name).map(|entry| entry.1)
+    }
+
+    /// The gid of this group.
+    #[must_use]
+    pub fn group(&self, name: &str) -> Option<u32> {
+        entries(&self.group).find(|entry| entry.0 == name).map(|entry| entry.1)
+    }
+
+    /// The name of this uid.
+    #[must_use]
+    pub fn user_name(&self, uid: u32) -> Option<&str> {
+        entries(&self.passwd).find(|entry| entry.1 == uid).map(|entry| entry.0)
+    }
+
+    /// The name of this gid.
+    #[must_use]
+    pub fn group_name(&self, gid: u32) -> Option<&str> {
+        entries(&self.group).find(|entry| entry.1 == gid).map(|entry| entry.0)
+    }
+
+    /// A file as a client gets it, without its size and content.
+    #[must_use]
+    pub fn file_info(&self, path: String, r#type: FileType, mode: String, owner: (u32, u32)) -> FileInfo {
+        let (uid, gid) = owner;
+        let owner = self.user_name(uid).map_or_else(|| uid.to_string(), str::to_owned);
+        let group = self.group_name(gid).map_or_else(|| gid.to_string(), str::to_owned);
+        FileInfo { path, r#type: r#type.into(), mode, owner, group, ..FileInfo::default() }
+    }
+}
+
+/// Name and number of each line: the first and the third field of both files.
+fn entries(text: &str) -> impl Iterator<Item = (&str, u32)> {
+    text.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next().filter(|name| !name.is_empty() && !name.starts_with(['+', '-', '#']))?;
+        Some((name, fields.nth(1)?.parse().ok()?))
+    })
 }
 
 /// The process that holds a lock as apt and dpkg take it (fcntl(2), whole file); none if there is no such file.

@@ -2,7 +2,6 @@
 //!
 //! Nothing here changes the host beyond the program's own state directory.
 
-pub mod accounts;
 pub mod authority;
 pub mod error;
 pub mod host;
@@ -13,10 +12,9 @@ pub mod server;
 pub mod store;
 pub mod undo_store;
 
-pub use accounts::Accounts;
 pub use authority::Authority;
 pub use error::{Code, Denied, Error, Fault};
-pub use host::{ActivePolicy, Host, Identity};
+pub use host::{Accounts, ActivePolicy, Host, Identity};
 pub use mac::Key;
 pub use outcomes::{Outcomes, failed, one_line, unchanged};
 pub use receive::{Answer, Connection, OrderId, Ordered, Received};

@@ -75,6 +75,7 @@ impl Ordered {
 
 /// A request of the recorder.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one a connection, used at once")]
 pub enum Received {
     /// An effect, a read, or the facts of a change.
     Order(Ordered),

@@ -137,12 +137,15 @@ pub fn serve(
     let (handle, open) = (&handle, &AtomicUsize::new(0));
     std::thread::scope(|scope| {
         loop {
-            let is_full = open.load(Ordering::Acquire) >= limits.connections;
-            let [stopped, connected] = wait(listener, stop, limits.idle, is_full)?;
+            // Also asked to stop, the program ends no earlier: every order is carried out.
+            while open.load(Ordering::Acquire) >= limits.connections {
+                std::thread::sleep(PAUSE);
+            }
+            let [stopped, connected] = wait(listener, stop, limits.idle)?;
             if stopped {
                 return Ok(Ended::Signal);
             }
-            let is_idle = !connected && !is_full && open.load(Ordering::Acquire) == 0;
+            let is_idle = !connected && open.load(Ordering::Acquire) == 0;
             if is_idle || (connected && !is_current()) {
                 return Ok(Ended::Idle);
             }
@@ -171,17 +174,10 @@ pub fn serve(
     })
 }
 
-/// Waits for a signal or a connection. With all threads busy it waits shortly for a signal alone.
-fn wait(
-    listener: &UnixListener,
-    stop: &impl AsFd,
-    idle: Duration,
-    is_full: bool,
-) -> Result<[bool; 2], Fault> {
-    let events = if is_full { PollFlags::empty() } else { PollFlags::POLLIN };
-    let mut fds = [PollFd::new(stop.as_fd(), PollFlags::POLLIN), PollFd::new(listener.as_fd(), events)];
-    let time = if is_full { PAUSE } else { idle };
-    match poll(&mut fds, PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX)) {
+/// Waits for a signal or a connection.
+fn wait(listener: &UnixListener, stop: &impl AsFd, idle: Duration) -> Result<[bool; 2], Fault> {
+    let mut fds = [stop.as_fd(), listener.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+    match poll(&mut fds, PollTimeout::try_from(idle).unwrap_or(PollTimeout::MAX)) {
         Ok(_) => Ok(fds.map(|fd| fd.any().unwrap_or(false))),
         Err(nix::errno::Errno::EINTR) => Ok([false, false]),
         Err(errno) => Err(Fault::io("wait for a connection")(errno)),

@@ -8,7 +8,6 @@ pub mod confine;
 mod effect;
 mod order;
 pub mod path;
-mod plan;
 mod read;
 pub mod recover;
 mod stage;

@@ -1,9 +1,8 @@
 //! The life of one order: parse, decide, open, compare, decide the facts, act.
 
-use crate::change::{self, Change};
+use crate::change::{self, Change, Plan};
 use crate::confine;
 use crate::effect;
-use crate::plan::{self, Plan};
 use crate::recover::{is_as_left, path_of};
 use crate::stage::{self, Validation};
 use crate::state::State;
@@ -54,10 +53,10 @@ pub fn execute(state: &State, ordered: &Ordered) -> Result<Outcome, Error> {
         return Err(stage::is_another().into());
     }
     let _one_at_a_time = state.effect.lock().unwrap_or_else(PoisonError::into_inner);
-    let directories = plan::open_directories(&authority, &changes)?;
-    let plans = plan::plan_all(&authority, &grant, &changes, &directories)?;
+    let directories = change::open_directories(&authority, &changes)?;
+    let plans = change::plan_all(&authority, &grant, &changes, &directories)?;
     compare(&authority, &plans)?;
-    let grant = authority.decide_facts(grant, &plan::facts(&plans))?;
+    let grant = authority.decide_facts(grant, &change::facts(&plans))?;
     plans.iter().try_for_each(|plan| plan.check_expected(&authority))?;
     let is_effect = plans.iter().any(|plan| !plan.is_unchanged());
     if step == Step::Whole && is_effect && !validation.validators.is_empty() {
@@ -77,13 +76,13 @@ pub fn inspect(state: &State, ordered: &Ordered) -> Result<root::Facts, Error> {
     let accounts = state.host.accounts()?;
     let authority = state.authority(&accounts, ordered)?;
     let (grant, changes) = change::decide(&authority, unknown(&authority))?;
-    let directories = plan::open_directories(&authority, &changes)?;
+    let directories = change::open_directories(&authority, &changes)?;
     confine::give_up_writing(&directories)?;
-    let plans = plan::plan_all(&authority, &grant, &changes, &directories)?;
+    let plans = change::plan_all(&authority, &grant, &changes, &directories)?;
     if let Some(inverse) = authority.inverse {
         check_left(inverse, &plans)?;
     }
-    authority.decide_facts(grant, &plan::facts(&plans))?;
+    authority.decide_facts(grant, &change::facts(&plans))?;
     let files = plans.into_iter().map(|plan| plan.facts).collect();
     Ok(root::Facts { files, ..root::Facts::default() })
 }

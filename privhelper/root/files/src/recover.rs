@@ -186,7 +186,7 @@ fn is_as(there: Option<&OpenTarget>, state: Option<&FileFacts>) -> Result<bool, 
 }
 
 /// Whether the files are as the effect left them. Attribute names and sizes of what was not written do not count.
-pub fn is_as_left(now: &FileFacts, left: &FileFacts) -> bool {
+pub(crate) fn is_as_left(now: &FileFacts, left: &FileFacts) -> bool {
     let owner = |facts: &FileFacts| (facts.mode, facts.uid, facts.gid);
     let is_content = left.sha256.is_empty() || now.sha256 == left.sha256;
     (now.exists, now.directory, &now.path) == (left.exists, left.directory, &left.path)

@@ -3,9 +3,8 @@
 //! Only this program can write a stage. A validator sees the copy mounted over the live directory; the commit takes its
 //! content from the copy, after it has checked that the digest is the one that validators agreed to.
 
-use crate::change::{self, Change};
+use crate::change::{self, Change, Plan};
 use crate::path::{open_granted, open_own};
-use crate::plan::Plan;
 use crate::target::open_target;
 use crate::tree::{self, CopyBudget};
 use postern_policy::Grant;

@@ -1,17 +1,23 @@
-//! The order of a job, decided again; and the programs and directories of the host, as values that tests replace.
+//! The order of a job, decided again, and its inverse: an ordinary request of another verb, and exactly the steps that it may take; and the programs and directories of the host, as values that tests replace.
 
 use postern_apt::Transaction;
 use postern_policy::request::Request;
 use postern_policy::types::PackageName;
 use postern_policy::{Grant, VerbId};
-use postern_proto::root::v1::{PackageFacts, PackageFlags, RootExecute};
-use postern_proto::v1::{Action as StepAction, PackageStep};
+use postern_proto::root::v1::{Inverse, PackageFacts, PackageFlags, RootExecute};
+use postern_proto::v1::{
+    Action, Completed, Package, PackageInstallRequest, PackageRemoveRequest, PackageStep, Status,
+};
 use postern_root::{Accounts, ActivePolicy, Authority, Code, Denied, Fault, Key, OrderId, Ordered, store};
 use prost::Message;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Largest order, in bytes.
 const ORDER_MAX: u64 = 4 * 1024 * 1024;
+
+/// Most packages that one request names.
+const NAMES_MAX: usize = 64;
 
 /// The programs and directories of a machine; `main` builds the real one.
 #[derive(Debug, Clone)]
@@ -125,6 +131,77 @@ pub fn decide(authority: &Authority<'_>) -> Result<(Grant, Work), Denied> {
 }
 
 /// Whether these steps go back to earlier versions.
-pub fn downgrades(steps: &PackageFacts) -> bool {
-    steps.steps.iter().any(|step| step.action() == StepAction::Downgrade)
+fn downgrades(steps: &PackageFacts) -> bool {
+    steps.steps.iter().any(|step| step.action() == Action::Downgrade)
+}
+
+/// Returns the inverse; none if the work has none, or no request can express it.
+pub fn inverse(authority: &Authority<'_>, grant: &Grant, work: &Work, done: &Completed) -> Option<Inverse> {
+    if done.status() != Status::Done {
+        return None;
+    }
+    let steps = match work {
+        Work::Update => return None,
+        Work::Mark { .. } => Vec::new(),
+        Work::Transaction(transaction, expected) => inverse_steps(transaction.verb, expected),
+    };
+    let names = match work {
+        Work::Mark { .. } => done.packages.iter().map(|package| package.name.clone()).collect::<Vec<_>>(),
+        Work::Update | Work::Transaction(..) => steps.iter().map(|step| step.name.clone()).collect(),
+    };
+    // A package on two architectures cannot be named alone.
+    let distinct = names.iter().collect::<BTreeSet<_>>().len();
+    if names.is_empty() || distinct != names.len() || distinct > NAMES_MAX {
+        return None;
+    }
+    let (verb, body) = request(work, &steps, names);
+    let steps = PackageFacts { steps, ..PackageFacts::default() };
+    let inverse = authority.inverse_of(grant, verb, body)?;
+    let needs_person = downgrades(&steps) || inverse.needs_person;
+    let steps = (!steps.steps.is_empty()).then_some(steps);
+    Some(Inverse { needs_person, steps, ..inverse })
+}
+
+/// Returns the inverse request, without `meta`.
+fn request(work: &Work, steps: &[PackageStep], names: Vec<String>) -> (VerbId, Vec<u8>) {
+    let verb = match work {
+        Work::Mark { holds: true, .. } => Some(VerbId::PackageUnhold),
+        Work::Mark { holds: false, .. } => Some(VerbId::PackageHold),
+        Work::Update | Work::Transaction(..) => {
+            steps.iter().all(|step| step.action() == Action::Remove).then_some(VerbId::PackageRemove)
+        }
+    };
+    if let Some(verb) = verb {
+        // The messages of these verbs have the same fields.
+        return (verb, PackageRemoveRequest { meta: None, names }.encode_to_vec());
+    }
+    // The candidate is asked for and must be the recorded version; only an earlier one is asked for by version.
+    let package = |step: &PackageStep| Package {
+        name: step.name.clone(),
+        version: if step.action() == Action::Downgrade { step.new.clone() } else { String::new() },
+    };
+    let packages = steps.iter().map(package).collect();
+    (VerbId::PackageInstall, PackageInstallRequest { meta: None, packages }.encode_to_vec())
+}
+
+/// Returns the steps of the inverse. Packages that an installation upgraded besides keep their new version.
+fn inverse_steps(asked: VerbId, steps: &[PackageStep]) -> Vec<PackageStep> {
+    let of = |step: &PackageStep| {
+        let (inverse, old, new) = match (asked, step.action()) {
+            (VerbId::PackageInstall, Action::Install) => (Action::Remove, &step.new, ""),
+            (VerbId::PackageRemove | VerbId::PackageAutoremove, Action::Remove)
+            | (VerbId::PackagePurge, Action::Purge) => (Action::Install, &step.new, step.old.as_str()),
+            (VerbId::PackageUpgrade, Action::Upgrade) => (Action::Downgrade, &step.new, step.old.as_str()),
+            _ => return None,
+        };
+        Some(PackageStep {
+            action: inverse.into(),
+            old: old.clone(),
+            new: new.to_owned(),
+            asked: true,
+            sources: Vec::new(),
+            ..step.clone()
+        })
+    };
+    steps.iter().filter_map(of).collect()
 }

@@ -7,7 +7,6 @@
 //! Both decide the order again under the accepted policy. The recorder's envelope carries people's consent.
 
 mod check;
-mod inverse;
 mod job;
 mod run;
 mod runner;

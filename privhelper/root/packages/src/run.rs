@@ -1,8 +1,8 @@
 //! `postern-packages run`: runs the work of an order, as root in a unit of its own, and writes its outcome.
 
+use crate::check;
 use crate::job::{self, Host, Job, Work};
 use crate::runner::{Runner, tail};
-use crate::{check, inverse};
 use nix::sys::stat::{Mode, umask};
 use postern_apt::dpkg::{self, Row};
 use postern_apt::{Transaction, apt_errors, arguments};
@@ -74,7 +74,7 @@ fn decided(host: &Host, job: &Job, runner: &Runner<'_>, left: Duration) -> Resul
     }
     let objects = completed.packages.iter().map(|package| package.name.clone()).collect();
     let detail = String::from_utf8_lossy(&runner.tail(OUTPUT_MAX)).into_owned();
-    let inverse = inverse::of(&authority, &grant, &work, &completed);
+    let inverse = job::inverse(&authority, &grant, &work, &completed);
     let outcome = authority.outcome(&grant, objects, completed, inverse);
     Ok(Outcome { detail, ..outcome })
 }

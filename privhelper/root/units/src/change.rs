@@ -1,7 +1,8 @@
 //! `unit.start` and every other change of one unit, by one command of systemctl.
 
+use crate::facts;
 use crate::state::Work;
-use crate::{facts, systemctl};
+use crate::systemctl::{self, text};
 use postern_policy::facts::{UnitFacts, UnitState, unit_info};
 use postern_policy::request::UnitRequest;
 use postern_policy::rules::protect::RESTARTABLE;
@@ -11,6 +12,7 @@ use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, Phase, Progress, Status, UnitEnableRequest};
 use postern_root::{Code, Denied, Error, Fault, failed};
 use prost::Message;
+use std::process::Output;
 
 /// Decides on root's own facts, changes the unit, and returns the outcome.
 pub fn change(work: &mut Work<'_>, request: &UnitRequest, grant: Grant) -> Result<Outcome, Error> {
@@ -68,7 +70,7 @@ fn check_unchanged(work: &Work<'_>, now: &UnitFacts) -> Result<(), Denied> {
     Err(Denied::new(Code::PlanChanged, why))
 }
 
-fn act(work: &Work<'_>, request: &UnitRequest, action: &str) -> Result<systemctl::Finished, Fault> {
+fn act(work: &Work<'_>, request: &UnitRequest, action: &str) -> Result<Output, Fault> {
     let unit = request.unit.as_str();
     let mut arguments = vec![action, "--no-pager", "--no-ask-password"];
     if request.now {
@@ -82,19 +84,15 @@ fn act(work: &Work<'_>, request: &UnitRequest, action: &str) -> Result<systemctl
     systemctl::run(&work.state.host, &arguments)
 }
 
-fn completed(
-    request: &UnitRequest,
-    before: &UnitState,
-    after: &UnitState,
-    finished: &systemctl::Finished,
-) -> Completed {
+fn completed(request: &UnitRequest, before: &UnitState, after: &UnitState, finished: &Output) -> Completed {
     let mut unit = unit_info(after);
     unit.was_active.clone_from(&before.active);
     unit.was_enabled.clone_from(&before.enabled);
-    let complaint = complaint(&finished.stderr);
+    let stderr = text(&finished.stderr);
+    let complaint = complaint(&stderr);
     // systemd unloads a unit that neither runs nor has failed: nothing is left to reset.
     let is_unknown = request.verb == VerbId::UnitResetFailed && complaint.ends_with("not loaded.");
-    if !finished.is_success && !is_unknown {
+    if !finished.status.success() && !is_unknown {
         // If the start limit stops a failed unit, systemd keeps the older result and invocation.
         let is_same_run = complaint.starts_with("Job for") && before.active == "failed";
         let is_same_run = is_same_run && before.invocation == after.invocation;
@@ -170,10 +168,13 @@ pub fn daemon_reload(work: &Work<'_>, grant: &Grant) -> Result<Outcome, Error> {
     work.authority.witness(grant)?;
     let finished = systemctl::run(&work.state.host, &["daemon-reload", "--no-ask-password"]);
     let finished = finished.map_err(Error::Begun)?;
-    let completed = if finished.is_success {
+    let completed = if finished.status.success() {
         Completed { status: Status::Done.into(), ..Completed::default() }
     } else {
         failed(Code::UnitFailed, "systemd could not read its units again; see the journal")
     };
-    Ok(Outcome { detail: finished.stderr, ..work.authority.outcome(grant, Vec::new(), completed, None) })
+    Ok(Outcome {
+        detail: text(&finished.stderr),
+        ..work.authority.outcome(grant, Vec::new(), completed, None)
+    })
 }

@@ -1,7 +1,7 @@
 //! Facts about a unit from PID 1: its state, and every unit that a change would affect.
 
 use crate::state::Host;
-use crate::systemctl;
+use crate::systemctl::{self, text};
 use postern_affected::{
     Closure, Install, KnownUnits, LOOKUPS_MAX, UnitChange, UnitProperties, affected_units,
 };
@@ -50,9 +50,9 @@ fn properties(host: &Host, units: &[UnitName]) -> Result<Vec<UnitProperties>, Er
     let mut arguments = vec!["show", "--timestamp=unix", &properties, "--"];
     arguments.extend(units.iter().map(UnitName::as_str));
     let finished = systemctl::run(host, &arguments)?;
-    let shown = UnitProperties::parse(&finished.stdout)?;
-    if !finished.is_success || shown.len() != units.len() {
-        return Err(Fault::new(format!("systemctl show: {}", finished.stderr.trim())).into());
+    let shown = UnitProperties::parse(&text(&finished.stdout))?;
+    if !finished.status.success() || shown.len() != units.len() {
+        return Err(Fault::new(format!("systemctl show: {}", text(&finished.stderr).trim())).into());
     }
     Ok(shown)
 }
@@ -86,8 +86,8 @@ fn files(host: &Host, words: &[&str], unit: &UnitName) -> Result<String, Error> 
     let arguments = [words, &["--no-pager", "--", unit.as_str()]].concat();
     let finished = systemctl::run(host, &arguments)?;
     if finished.stdout.is_empty() {
-        let what = format!("systemctl on the files of {unit}: {}", finished.stderr.trim());
+        let what = format!("systemctl on the files of {unit}: {}", text(&finished.stderr).trim());
         return Err(Fault::new(what).into());
     }
-    Ok(finished.stdout)
+    Ok(text(&finished.stdout))
 }

@@ -8,7 +8,6 @@ mod change;
 mod command;
 mod facts;
 mod job;
-mod paths;
 mod reboot;
 mod state;
 mod systemctl;

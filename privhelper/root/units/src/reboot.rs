@@ -48,7 +48,7 @@ pub fn reboot(work: &Work<'_>, minutes: Option<u32>, grant: &Grant) -> Result<Ou
         Some(after) => minutes.is_some() && after.message == own,
         None => minutes.is_none(),
     };
-    let completed = if is_done && finished.is_success {
+    let completed = if is_done && finished.status.success() {
         let reboot_unix_s = after.map_or(0, |after| after.unix_s);
         Completed { status: Status::Done.into(), reboot_unix_s, ..Completed::default() }
     } else {
@@ -60,7 +60,7 @@ pub fn reboot(work: &Work<'_>, minutes: Option<u32>, grant: &Grant) -> Result<Ou
     let inverse = authority.inverse_of(grant, VerbId::HostReboot, cancel);
     let inverse = inverse.filter(|_| completed.reboot_unix_s > 0);
     let outcome = authority.outcome(grant, Vec::new(), completed, inverse);
-    Ok(Outcome { detail: finished.stderr, ..outcome })
+    Ok(Outcome { detail: systemctl::text(&finished.stderr), ..outcome })
 }
 
 /// The message of a reboot. Without blanks: systemd 257 escapes them.

@@ -3,7 +3,7 @@
 use crate::state::Host;
 use postern_root::Fault;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// The environment of systemctl.
 const ENVIRONMENT: [(&str, &str); 6] = [
@@ -16,17 +16,6 @@ const ENVIRONMENT: [(&str, &str); 6] = [
     ("SYSTEMCTL_SKIP_SYSV", "1"),
 ];
 
-/// A systemctl that has ended.
-#[derive(Debug)]
-pub struct Finished {
-    /// Whether with exit status 0.
-    pub is_success: bool,
-    /// Its output.
-    pub stdout: String,
-    /// Its stderr.
-    pub stderr: String,
-}
-
 fn command(host: &Host, arguments: &[&str]) -> Command {
     #[expect(clippy::disallowed_methods, reason = "the one place that starts a program, from a fixed path")]
     let mut command = Command::new(&host.systemctl);
@@ -35,25 +24,18 @@ fn command(host: &Host, arguments: &[&str]) -> Command {
 }
 
 /// Runs systemctl to its end. A change takes as long as PID 1's job.
-pub fn run(host: &Host, arguments: &[&str]) -> Result<Finished, Fault> {
-    finish(command(host, arguments))
+pub fn run(host: &Host, arguments: &[&str]) -> Result<Output, Fault> {
+    command(host, arguments).output().map_err(Fault::io("start systemctl"))
 }
 
 /// Runs shutdown(8), which systemctl is under that name.
-pub fn shutdown(host: &Host, arguments: &[&str]) -> Result<Finished, Fault> {
-    let mut command = command(host, arguments);
-    command.arg0("shutdown");
-    finish(command)
+pub fn shutdown(host: &Host, arguments: &[&str]) -> Result<Output, Fault> {
+    command(host, arguments).arg0("shutdown").output().map_err(Fault::io("start shutdown"))
 }
 
-fn finish(mut command: Command) -> Result<Finished, Fault> {
-    let output = command.output().map_err(Fault::io("start systemctl"))?;
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ok(Finished {
-        is_success: output.status.success(),
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
-    })
+/// The text that a program wrote.
+pub fn text(written: &[u8]) -> String {
+    String::from_utf8_lossy(written).into_owned()
 }
 
 /// Starts a unit without waiting; the child ends with the unit's job.
