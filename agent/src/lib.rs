@@ -14,7 +14,7 @@
 //! | [`shell_parser`] · [`shims`] · [`shell_policy`] · [`sandbox`] | commands of the agent's own: read, translated to requests, judged, run |
 //! | [`inspect`] · [`knowledge`] · [`plan`] · [`runbooks`] · [`offline_planner`] | read-only tools and doctor · full-text search of documents · plans that can be carried out · reviewed plans with parameters · steps from plain words, without a model |
 //! | [`llm`] · [`agent_loop`] | endpoints, replies, schemas of tools · the loop of a task with a model |
-//! | `store` · `executor` · [`service`] | tasks over a restart · what carries them out · the HTTP service |
+//! | `store` · `executor` · `insights` · [`service`] | tasks over a restart · what carries them out · what their record says · the HTTP service |
 //! | [`mcp`] · [`cli`] | the MCP server · the command line |
 
 pub mod agent_loop;
@@ -23,6 +23,7 @@ pub mod cli;
 pub mod client;
 pub mod config;
 mod executor;
+mod insights;
 pub mod inspect;
 pub mod knowledge;
 pub mod llm;

@@ -9,6 +9,7 @@ mod editing;
 #[expect(clippy::disallowed_methods, reason = "the person names the program")]
 mod exec;
 mod ids;
+mod insights;
 mod knowledge;
 mod listing;
 mod mcp;
@@ -110,6 +111,7 @@ impl Session<'_> {
             Command::Schedule { command } => self.schedules(command.unwrap_or(Schedules::List)).await,
             Command::Runbook { command } => Box::pin(self.runbook(command.unwrap_or(Runbooks::List))).await,
             Command::Kb(command) => self.knowledge(command).await,
+            Command::Insights { since } => self.insights(since).await,
             Command::Can { command } => Box::pin(self.can(command)).await,
             Command::Health => self.health().await,
             Command::Doctor => self.doctor().await,
@@ -173,6 +175,7 @@ impl Session<'_> {
             | Command::Schedule { .. }
             | Command::Runbook { .. }
             | Command::Kb(_)
+            | Command::Insights { .. }
             | Command::Can { .. }
             | Command::Health
             | Command::Doctor

@@ -115,6 +115,14 @@ pub enum Command {
     /// The knowledge base: documents that you and your tasks can search
     #[command(subcommand)]
     Kb(Knowledge),
+    /// Report on your tasks: why they failed, which grants were missing, which steps were slow, what was approved again and again
+    ///
+    /// It only reads. Nothing is applied by itself: an operator decides, with `postern-admin policy suggest`.
+    Insights {
+        /// Only what began since then: 90s, 10m, 1h or 7d ago, or a time in UTC such as 2026-11-21
+        #[arg(long, value_name = "TIME", value_parser = super::insights::since)]
+        since: Option<u64>,
+    },
     /// Packages
     #[command(visible_alias = "pkg", subcommand)]
     Package(Package),

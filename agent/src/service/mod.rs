@@ -9,6 +9,7 @@ mod execute;
 mod failure;
 mod health;
 mod health_route;
+mod insights;
 mod knowledge;
 mod limits;
 mod listen;

@@ -100,7 +100,7 @@ pub async fn ask(
                 match &ask.request {
                     Request::RequestResult(of) => app.store.requests.recalled(&of.of, &outcome.end),
                     _ if ask.effect() == Effect::Possible => {
-                        app.store.requests.settle(&ask.id, ask.request.undoes(), &outcome.end);
+                        app.store.requests.settle(&ask.id, ask.request.undoes(), &outcome.end, None);
                     }
                     _ => {}
                 }

@@ -2,7 +2,7 @@
 
 use super::app::{App, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT};
 use super::failure::fault;
-use super::{execute, health_route, knowledge, metrics_route, replies, requests, schedules, tasks};
+use super::{execute, health_route, insights, knowledge, metrics_route, replies, requests, schedules, tasks};
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::{delete, get, post};
@@ -64,6 +64,7 @@ routes! {
     post "/requests" requests::ask, REQUEST_BODY_LIMIT;
     get "/requests" requests::list;
     get "/requests/{id}" requests::find;
+    get "/insights" insights::insights;
     get "/health" health_route::health;
     get "/metrics" metrics_route::metrics;
     get "/openapi.json" document;

@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("database/3.sql"),
     include_str!("database/4.sql"),
     include_str!("database/5.sql"),
+    include_str!("database/6.sql"),
 ];
 
 /// An open database.

@@ -3,7 +3,7 @@
 use super::database::{Database, Wait};
 use super::entry::text;
 use crate::client::undo::{Follower, followers, has_inverse};
-use crate::protocol::event::{AgentError, Event, Status};
+use crate::protocol::event::{AgentError, Decision, Event, Status};
 use crate::protocol::mode::Effect;
 use crate::protocol::owner::Owner;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
@@ -166,6 +166,46 @@ pub struct SentStep {
     pub target: String,
 }
 
+/// How long a request took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Took {
+    /// Without the waits for people.
+    pub work: Duration,
+    /// The waits for people.
+    pub waited: Duration,
+}
+
+/// The end of a request in words, each empty where there is none.
+#[derive(Default)]
+struct Ended<'e> {
+    code: &'e str,
+    decision: &'static str,
+    rule: &'e str,
+}
+
+impl<'e> Ended<'e> {
+    fn of(end: &'e Event) -> Self {
+        match end {
+            Event::Completed(done) => {
+                let is_done = matches!(done.status, Status::Done | Status::Unchanged | Status::Partly);
+                let decision = match done.decision {
+                    Decision::Ask if is_done => "ask",
+                    Decision::Allow if is_done => "allow",
+                    Decision::Ask | Decision::Allow | Decision::Deny | Decision::Unspecified => "",
+                };
+                Self { code: &done.code, decision, rule: &done.rule }
+            }
+            Event::Refused(refused) => Self { code: &refused.code, ..Self::default() },
+            Event::Error(fault) => Self { code: &fault.code, ..Self::default() },
+            Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => Self::default(),
+        }
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
 impl Requests {
     pub(super) fn new(database: Arc<Database>) -> Self {
         Self(database)
@@ -238,8 +278,8 @@ impl Requests {
         })
     }
 
-    /// Remembers how a request ended; `undoes` is the one that it takes back.
-    pub fn settle(&self, id: &str, undoes: Option<&str>, end: &Event) {
+    /// Remembers how a request ended; `undoes` is the one that it takes back, `took` how long it took where that was measured.
+    pub fn settle(&self, id: &str, undoes: Option<&str>, end: &Event, took: Option<Took>) {
         let verb = self.0.read(|sql| {
             let mut verb = sql.prepare("SELECT verb FROM requests WHERE id = ?")?;
             verb.query_row([id], |row| row.get::<_, Option<String>>(0)).optional()
@@ -271,10 +311,24 @@ impl Requests {
             State::Nothing | State::Undone | State::Unknown if is_gone => Some(State::Done),
             State::Nothing | State::Undone | State::Unknown => None,
         };
+        let Ended { code, decision, rule } = Ended::of(end);
+        let took = took.filter(|_| !decision.is_empty());
         // Not written, it stays unknown: what is asked for then is its recorded outcome.
         let _ = self.0.write(Wait::ForKernel, |sql| {
+            sql.prepare(
+                "UPDATE requests SET state = ?2, code = ?3, decision = ?4, rule = ?5, took_ms = coalesce(?6, took_ms),
+                     waited_ms = coalesce(?7, waited_ms) WHERE id = ?1",
+            )?
+            .execute(params![
+                id,
+                state,
+                code,
+                decision,
+                rule,
+                took.map(|took| millis(took.work)),
+                took.map(|took| millis(took.waited)),
+            ])?;
             let mut settle = sql.prepare("UPDATE requests SET state = ? WHERE id = ?")?;
-            settle.execute(params![state, id])?;
             match undoes.zip(undone) {
                 Some((of, undone)) => settle.execute(params![undone, of]),
                 None => Ok(0),
@@ -286,9 +340,9 @@ impl Requests {
     /// says that it never came there, unless it may be on its way yet.
     pub fn recalled(&self, id: &str, end: &Event) {
         match end {
-            Event::Completed(_) => self.settle(id, None, end),
+            Event::Completed(_) => self.settle(id, None, end, None),
             Event::Refused(refused) if refused.code == "unknown_request" && age(id) > ON_ITS_WAY => {
-                self.settle(id, None, end);
+                self.settle(id, None, end, None);
             }
             Event::Refused(_)
             | Event::Error(_)

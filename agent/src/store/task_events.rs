@@ -1,7 +1,7 @@
 //! Stores the events of a task while it runs.
 
 use super::entry::{Entry, earlier};
-use super::requests::{Part, SentStep};
+use super::requests::{Part, SentStep, Took};
 use super::tasks::Store;
 use crate::agent_loop::history::HistoryEntry;
 use crate::agent_loop::memory::Memory;
@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// State of an interrupted task, and the memory of the tasks before it.
 #[derive(Debug, Default)]
@@ -53,6 +54,34 @@ struct SentRequest {
     undoes: Option<String>,
     /// The request whose recorded outcome is asked for.
     of: Option<String>,
+    #[serde(skip)]
+    timer: Timer,
+}
+
+/// Measures how long a request takes.
+struct Timer {
+    sent: Instant,
+    waiting: Option<Instant>,
+    waited: Duration,
+}
+
+impl Default for Timer {
+    fn default() -> Self {
+        Self { sent: Instant::now(), waiting: None, waited: Duration::ZERO }
+    }
+}
+
+impl Timer {
+    /// Notes that the request waits for a person, or goes on.
+    fn note(&mut self, is_waiting: bool) {
+        let since = self.waiting.take();
+        self.waited += since.map_or(Duration::ZERO, |since| since.elapsed());
+        self.waiting = is_waiting.then(Instant::now);
+    }
+
+    fn took(&self) -> Took {
+        Took { work: self.sent.elapsed().saturating_sub(self.waited), waited: self.waited }
+    }
 }
 
 /// Results of a dialogue, for the tasks that continue it.
@@ -127,12 +156,20 @@ impl TaskEvents<'_> {
             _ => {
                 let step = data["step"].as_u64().and_then(|step| usize::try_from(step).ok());
                 if let (Ok(end), Some(asked)) =
-                    (Event::from_parts(name, &data), step.and_then(|step| self.asked.get(&step)))
+                    (Event::from_parts(name, &data), step.and_then(|step| self.asked.get_mut(&step)))
                 {
-                    let SentRequest { request_id, of, undoes, .. } = asked;
+                    asked.timer.note(matches!(end, Event::Waiting(_)));
+                    let SentRequest { request_id, of, undoes, timer, .. } = asked;
                     match of {
                         Some(recalled) => self.store.requests.recalled(recalled, &end),
-                        None => self.store.requests.settle(request_id, undoes.as_deref(), &end),
+                        None => {
+                            self.store.requests.settle(
+                                request_id,
+                                undoes.as_deref(),
+                                &end,
+                                Some(timer.took()),
+                            );
+                        }
                     }
                 }
                 self.entry.update(task);

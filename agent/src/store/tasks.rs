@@ -31,7 +31,7 @@ const FINAL: &str = "status NOT IN ('queued', 'running', 'waiting')";
 
 /// All tasks, and who asked for which request.
 pub struct Store {
-    database: Arc<Database>,
+    pub(super) database: Arc<Database>,
     /// Tasks that have not ended: somebody may wait for them or end them.
     open: Mutex<HashMap<String, Arc<Entry>>>,
     /// Requests by whom they were sent for.

@@ -13,7 +13,7 @@ const ROOMS: &[&[&str]] = &[
     &["shell_parser", "shims", "shell_policy", "sandbox"],
     &["inspect", "plan", "runbooks", "offline_planner"],
     &["llm", "knowledge", "agent_loop"],
-    &["store", "executor", "service"],
+    &["store", "executor", "insights", "service"],
     &["mcp", "cli"],
 ];
 

@@ -2,13 +2,17 @@
 //! the same verbs and limits were asked of all of them.
 
 use super::limits::Limits;
-use super::seen::Wanted;
+use super::seen::{Basis, Wanted};
 use super::toml_text::{list, quoted};
 use crate::explain::request::Target;
 use postern_policy::VerbId;
 use postern_proto::root::v1 as root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+
+const REFUSED: &str = "asked for and refused, as the audit log says: write here why it may be done";
+const APPROVED: &str =
+    "approved each time and never denied, as the audit log says: write here why nobody needs to be asked";
 
 /// Rules for a person to read.
 #[derive(Debug, Default)]
@@ -26,6 +30,7 @@ pub struct Rule {
     selector: Selector,
     names: BTreeSet<String>,
     limits: Limits,
+    basis: Basis,
 }
 
 /// The kind of object, and what objects of one rule share.
@@ -47,7 +52,12 @@ type Object = (String, Selector, String, VerbId, Limits);
 type Group = (String, Selector, bool, BTreeSet<VerbId>, Limits);
 
 /// Suggests rules for these elements. Elements that cannot be bounded are left out, and named in `notes`.
-pub fn of(wanted: &BTreeSet<Wanted>, policy: &root::Rules, notes: &mut BTreeSet<String>) -> Suggestion {
+pub fn of(
+    wanted: &BTreeSet<Wanted>,
+    policy: &root::Rules,
+    basis: Basis,
+    notes: &mut BTreeSet<String>,
+) -> Suggestion {
     let mut objects: BTreeMap<Object, Limits> = BTreeMap::new();
     for one in wanted {
         let (selector, name) = match selector(one, policy) {
@@ -78,7 +88,7 @@ pub fn of(wanted: &BTreeSet<Wanted>, policy: &root::Rules, notes: &mut BTreeSet<
         (1..).map(|number| format!("suggested-{number}")).filter(|id| !taken.contains(id.as_str()));
     let rule = |((client, selector, _, verbs, limits), names): (Group, _)| {
         let id = free.next().unwrap_or_default();
-        Rule { id, client, verbs, selector, names, limits }
+        Rule { id, client, verbs, selector, names, limits, basis }
     };
     Suggestion { rules: groups.into_iter().map(rule).collect() }
 }
@@ -174,12 +184,13 @@ impl Rule {
         self.limits.lines(&self.verbs).into_iter().for_each(&mut line);
         // Changes, and reads of content, ask a person each time.
         let is_plain = self.verbs.iter().all(|verb| matches!(verb, VerbId::UnitStatus | VerbId::PackageShow));
-        let decision = if is_plain && self.limits.journal_lines == 0 { "allow" } else { "ask" };
+        let (decision, why) = match self.basis {
+            Basis::Refusals if is_plain && self.limits.journal_lines == 0 => ("allow", REFUSED),
+            Basis::Refusals => ("ask", REFUSED),
+            Basis::Approvals => ("allow", APPROVED),
+        };
         line(format!("decision = \"{decision}\""));
-        line(
-            "justification = \"asked for and refused, as the audit log says: write here why it may be done\""
-                .to_owned(),
-        );
+        line(format!("justification = {}", quoted(why)));
         text
     }
 }

@@ -1,4 +1,4 @@
-//! Reads from the log's records which elements of requests were refused for lack of a rule, and which a person refused.
+//! Reads from the log's records which elements of requests were refused for lack of a rule, and which a person refused or approved.
 
 use super::limits::Limits;
 use crate::explain::request::{Element, FileTarget, Target};
@@ -11,6 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST: usize = 10_000;
 /// Codes of refusals that a person or a deny rule decided.
 const DENIED: [&str; 3] = ["not_approved", "denied_recently", "denied"];
+
+/// The records that a suggestion rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// Refusals for lack of a rule: the rule asks a person.
+    Refusals,
+    /// Approvals by people: the rule takes their place.
+    Approvals,
+}
 
 /// An element of a request of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +70,8 @@ impl PartialOrd for Wanted {
 pub struct Seen {
     wanted: BTreeSet<Wanted>,
     records: u64,
+    /// How often people approved an element, and under which rules.
+    approved: BTreeMap<Wanted, (u64, BTreeSet<String>)>,
     /// Name of a client, and object, of what somebody refused.
     denied: BTreeSet<(String, String)>,
     /// The objects of requests that wait, until a person decides.
@@ -68,8 +79,9 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Takes a record. `is_chosen`: the filter lets it through; a denial counts in any case.
-    pub fn take(&mut self, record: &Value, is_chosen: bool) {
+    /// Takes a record. `is_chosen`: the filter lets it through; a denial counts in any case. Returns what was taken of it.
+    pub fn take(&mut self, record: &Value, is_chosen: bool) -> Option<Basis> {
+        let mut taken = None;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (event, code) = (text(&record["event"]), text(&record["outcome"]["code"]));
         let id = text(&record["request_id"]);
@@ -78,9 +90,14 @@ impl Seen {
             "refused" if code == "no_grant" && is_chosen => {
                 let wanted = wanted(record);
                 self.records += 1;
+                taken = Some(Basis::Refusals);
                 if self.wanted.len() + wanted.len() <= MOST {
                     self.wanted.extend(wanted);
                 }
+            }
+            "begin" | "served" if is_approved(record) && is_chosen => {
+                self.approve(record);
+                taken = Some(Basis::Approvals);
             }
             "refused" if DENIED.contains(&code.as_str()) => self.denied.extend(objects(wanted(record))),
             // More than a recorder lets wait: they count as denied, so that no denial is missed.
@@ -97,6 +114,18 @@ impl Seen {
         if !matches!(event.as_str(), "pending" | "approval") {
             self.waiting.remove(&id);
         }
+        taken
+    }
+
+    fn approve(&mut self, record: &Value) {
+        let rule = record["rule"].as_str().unwrap_or_default();
+        for one in wanted(record) {
+            if self.approved.len() < MOST || self.approved.contains_key(&one) {
+                let (count, rules) = self.approved.entry(one).or_default();
+                *count += 1;
+                rules.insert(rule.to_owned());
+            }
+        }
     }
 
     /// Returns the elements refused for lack of a rule and denied by nobody, and the number of their records.
@@ -106,6 +135,25 @@ impl Seen {
         wanted.retain(|one| !one.denials().any(|denial| denied.contains(&denial)));
         (wanted, records)
     }
+
+    /// Returns the elements that people approved at least so often and nobody denied, how often each, and the rules that asked.
+    #[must_use]
+    pub fn approved(self, least: u64) -> (BTreeMap<Wanted, u64>, BTreeSet<String>) {
+        let Self { approved, denied, .. } = self;
+        let (mut elements, mut rules) = (BTreeMap::new(), BTreeSet::new());
+        for (one, (count, asked)) in approved {
+            if count >= least && !one.denials().any(|denial| denied.contains(&denial)) {
+                elements.insert(one, count);
+                rules.extend(asked);
+            }
+        }
+        (elements, rules)
+    }
+}
+
+/// Whether people approved the request of a record.
+fn is_approved(record: &Value) -> bool {
+    record["decision"] == "ask" && record["approval"]["uids"].as_array().is_some_and(|uids| !uids.is_empty())
 }
 
 /// The elements of a record's request; none if it is none that this program knows.

@@ -40,6 +40,7 @@ mod site;
 mod status;
 mod story;
 mod suggest;
+mod suggest_claims;
 mod summary;
 mod support;
 mod terminal;
