@@ -300,6 +300,7 @@ async fn the_document_has_exactly_the_routes_and_answers_are_as_it_says() {
         ("post", "/tasks/{id}/answer", &of_answer, r#"{"question":1,"answer":"yes"}"#),
         ("post", "/plan", "/plan", order),
         ("get", "/requests/{id}", "/requests/0", ""),
+        ("get", "/insights", "/insights", ""),
         ("get", "/health", "/health", ""),
     ];
     for (method, path, real, body) in calls {

@@ -162,7 +162,7 @@ async fn a_database_of_version_1_is_brought_up_with_what_it_holds() {
     let ran = place.run(&["tasks", "show", id, "--json"]).await;
     assert_eq!(ran.json()["summary"], "done", "{ran:?}");
     let version: i64 = database(&place).query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap();
-    assert_eq!(version, 5);
+    assert_eq!(version, 6);
     // The database that the older agent could read is kept beside it.
     let copy = place.host.state.join("postern.db.version-1");
     assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
@@ -179,13 +179,13 @@ async fn a_database_of_version_1_is_brought_up_with_what_it_holds() {
 #[tokio::test]
 async fn an_older_agent_names_the_copy_that_was_kept_before_the_upgrade() {
     let place = Place::new();
-    database(&place).execute_batch("PRAGMA user_version = 6").unwrap();
-    let copy = place.host.state.join("postern.db.version-5");
+    database(&place).execute_batch("PRAGMA user_version = 7").unwrap();
+    let copy = place.host.state.join("postern.db.version-6");
     std::fs::write(&copy, "").unwrap();
     place.serve();
     let health = http(&place, "GET", "/health", &Value::Null).await;
     let agent = health["agent"].as_str().unwrap();
-    assert!(agent.contains("it has version 6") && agent.contains(copy.to_str().unwrap()), "{agent}");
+    assert!(agent.contains("it has version 7") && agent.contains(copy.to_str().unwrap()), "{agent}");
 }
 
 #[tokio::test]

@@ -41,6 +41,7 @@ complete -c postern -n "__fish_postern_needs_command" -f -a "tasks" -d 'Tasks of
 complete -c postern -n "__fish_postern_needs_command" -f -a "schedule" -d 'Tasks of yours that begin by themselves: see `postern run --at`'
 complete -c postern -n "__fish_postern_needs_command" -f -a "runbook" -d 'Runbooks: reviewed procedures that run as plans, without a model'
 complete -c postern -n "__fish_postern_needs_command" -f -a "kb" -d 'The knowledge base: documents that you and your tasks can search'
+complete -c postern -n "__fish_postern_needs_command" -f -a "insights" -d 'Report on your tasks: why they failed, which grants were missing, which steps were slow, what was approved again and again'
 complete -c postern -n "__fish_postern_needs_command" -f -a "package" -d 'Packages'
 complete -c postern -n "__fish_postern_needs_command" -f -a "pkg" -d 'Packages'
 complete -c postern -n "__fish_postern_needs_command" -f -a "service" -d 'Units of systemd; a name without suffix is a service'
@@ -352,6 +353,17 @@ complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subc
 complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from status" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from status" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand kb; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand insights" -l since -d 'Only what began since then: 90s, 10m, 1h or 7d ago, or a time in UTC such as 2026-11-21' -r
+complete -c postern -n "__fish_postern_using_subcommand insights" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand insights" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand insights" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand insights" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand insights" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand insights" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand insights" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand insights" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand insights" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand package; and not __fish_seen_subcommand_from install remove purge autoremove update upgrade hold unhold repair show" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
