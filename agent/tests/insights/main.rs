@@ -4,7 +4,7 @@
 mod common;
 mod fill;
 
-use common::{HEADERS, Place, Play, approval, completed, http, in_seconds, refused, unit, waiting};
+use common::{HEADERS, Place, Play, approval, completed, http, in_seconds, refused, waiting};
 use fill::{fill, own};
 use http_body_util::BodyExt;
 use postern_agent::Exit;
