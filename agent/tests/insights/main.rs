@@ -200,19 +200,15 @@ async fn get(place: &Place, path: &str) -> Value {
 /// Makes the database of a place, and leaves it to the test.
 async fn database(place: &Place) -> Connection {
     place.helper(Vec::new());
-    drop(place.serve_apart());
+    let service = place.serve_apart();
     let path = place.host.state.join("postern.db");
+    let newest = "SELECT 1 FROM pragma_table_info('requests') WHERE name = 'took_ms'";
     common::until("the database is there", || {
-        Connection::open(&path).is_ok_and(|sql| {
-            sql.query_row(
-                "SELECT 1 FROM pragma_table_info('requests') WHERE name = 'took_ms'",
-                (),
-                |_| Ok(()),
-            )
-            .is_ok()
-        })
+        path.exists()
+            && Connection::open(&path).is_ok_and(|sql| sql.query_row(newest, (), |_| Ok(())).is_ok())
     })
     .await;
+    drop(service);
     std::fs::remove_file(&place.host.agent_socket).unwrap();
     Connection::open(path).unwrap()
 }
