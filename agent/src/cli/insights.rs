@@ -7,7 +7,7 @@ use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::render::Table;
 use hyper::Method;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Entries of a section that people are shown.
 const SHOWN: usize = 10;
@@ -17,21 +17,6 @@ const SUGGEST: &str =
 /// What becomes of repeated approvals.
 const DECIDES: &str =
     "nothing is applied: an operator decides whether a rule takes the place of these questions";
-
-/// Seconds since 1970 of a time, or of a time ago.
-pub(super) fn since(text: &str) -> Result<u64, String> {
-    if let Ok(ago) = humantime::parse_duration(text) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        return Ok(now.saturating_sub(ago).as_secs());
-    }
-    let time = if text.len() == 10 { format!("{text} 00:00:00") } else { text.to_owned() };
-    let time = humantime::parse_rfc3339_weak(&time).ok();
-    let time = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    time.map(|time| time.as_secs()).ok_or_else(|| {
-        "write 90s, 10m, 1h or 7d for a time ago, or a time in UTC such as 2026-11-21 or \"2026-11-21 04:13:00\""
-            .to_owned()
-    })
-}
 
 impl Session<'_> {
     pub(super) async fn insights(&mut self, since: Option<u64>) -> Exit {

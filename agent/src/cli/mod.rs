@@ -25,6 +25,7 @@ mod runbooks;
 mod schedules;
 mod session;
 mod shell;
+mod since;
 mod subcommands;
 mod tasks;
 mod terminal;

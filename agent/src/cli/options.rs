@@ -1,5 +1,6 @@
 //! The command line's grammar.
 
+use super::since::since;
 use super::subcommands::{Knowledge, Mcp, Model, Runbooks, Schedules, Shell, When};
 use super::verbs::{File, Host, Package, Service};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -120,7 +121,7 @@ pub enum Command {
     /// It only reads. Nothing is applied by itself: an operator decides, with `postern-admin policy suggest`.
     Insights {
         /// Only what began since then: 90s, 10m, 1h or 7d ago, or a time in UTC such as 2026-11-21
-        #[arg(long, value_name = "TIME", value_parser = super::insights::since)]
+        #[arg(long, value_name = "TIME", value_parser = since)]
         since: Option<u64>,
     },
     /// Packages
