@@ -1,5 +1,6 @@
 //! `postern runbook`.
 
+use super::ids::is_part;
 use super::session::Session;
 use super::subcommands::{Runbooks, When};
 use super::tasks::{Going, RunRequest};
@@ -7,12 +8,13 @@ use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::protocol::plan::Plan;
 use crate::protocol::request::Request;
-use crate::protocol::task::Work;
+use crate::protocol::task::{Task, Work};
 use crate::render::Table;
 use crate::runbooks::{
     self, Grants, Loaded, Origin, Remark, Report, Runbook, Values, located, parts, read_draft,
 };
 use crate::shell_policy::Rules;
+use hyper::Method;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -26,6 +28,7 @@ impl Session<'_> {
             Runbooks::List => self.list_runbooks().await,
             Runbooks::Show { name } => self.show_runbook(&name),
             Runbooks::Check { runbook, values } => self.check_runbook(&runbook, &values).await,
+            Runbooks::FromTask { id } => self.draft_runbook(&id).await,
             Runbooks::Run { name, values, when } => self.run_runbook(&name, &values, &when).await,
         };
         done.unwrap_or_else(|fault| self.fail(&fault))
@@ -144,6 +147,24 @@ impl Session<'_> {
             "with approval" => Exit::NotApproved,
             _ => Exit::Done,
         })
+    }
+
+    async fn draft_runbook(&mut self, id: &str) -> Result<Exit, AgentError> {
+        if !is_part(id) {
+            return Err(invalid("a task's id is hex digits and dashes"));
+        }
+        let answer = self.of_agent(Method::GET, &format!("/tasks/{id}"), None).await?;
+        let task: Task = serde_json::from_value(answer).map_err(|error| {
+            AgentError::new("internal", format!("the agent's answer is no task: {error}"))
+        })?;
+        let draft = runbooks::draft(&task).map_err(|why| AgentError::new("failed", why))?;
+        if self.global.json.is_some() {
+            let runbooks::Draft { name, text, left_out } = draft;
+            self.console.json(&json!({ "name": name, "text": text, "left_out": left_out }));
+        } else {
+            self.console.result(&draft.text);
+        }
+        Ok(Exit::Done)
     }
 
     async fn run_runbook(&mut self, name: &str, values: &[String], when: &When) -> Result<Exit, AgentError> {

@@ -156,7 +156,7 @@ impl Session<'_> {
     }
 
     /// Calls the agent.
-    async fn of_agent(
+    pub(super) async fn of_agent(
         &mut self,
         method: Method,
         path: &str,

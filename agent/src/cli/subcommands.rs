@@ -158,6 +158,11 @@ pub enum Runbooks {
         #[arg(value_name = "KEY=VALUE")]
         values: Vec<String>,
     },
+    /// Draft a runbook from what a task did; it is printed, for a person to review
+    FromTask {
+        /// The task's id or the beginning of it
+        id: String,
+    },
     /// Carry out a runbook as a plan, without a model
     Run {
         /// Its name

@@ -8,6 +8,7 @@
 mod argument;
 mod compare;
 mod document;
+mod draft;
 mod fill;
 mod fit;
 mod folder;
@@ -23,6 +24,7 @@ mod show;
 pub use argument::Values;
 pub use compare::{as_done, compare};
 pub use document::{Fault, Piece, Runbook, When};
+pub use draft::{Draft, draft};
 pub use fit::{Fit, Situation};
 pub use folder::{FILE_LIMIT, Loaded, Origin, find, load, located, read_draft};
 pub use grants::{Grants, Remark, Report};

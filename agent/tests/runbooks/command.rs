@@ -183,7 +183,18 @@ async fn the_agent_carries_it_out_and_its_record_names_it() {
     let ran = place.run(&["--json", "runbook", "run", "restart", "unit=app"]).await;
     assert_eq!(ran.exit, Exit::Done, "{ran:?}");
     assert_eq!((&ran.json()["runbook"], &ran.json()["status"]), (&"restart".into(), &"completed".into()));
-    // Over HTTP too it is the host's own runbook that runs: a plan cannot be named after one.
+    let ran = place.run(&["runbook", "show", "restart"]).await;
+    assert!(
+        ran.out.contains("systemctl restart ${unit}") && ran.out.contains("such as app.service"),
+        "{ran:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_plan_cannot_be_named_after_a_runbook() {
+    let place = place();
+    place.helper(vec![helper_of(|_| Decision::Allow)]);
+    place.serve();
     let plan = serde_json::json!({ "plan_type": "command_plan", "goal": "g", "commands": ["true"] });
     for (body, status, code) in [
         (serde_json::json!({ "runbook": { "name": "restart" }, "plan": plan }), 400, "invalid_argument"),
@@ -202,9 +213,4 @@ async fn the_agent_carries_it_out_and_its_record_names_it() {
     let body = serde_json::json!({ "runbook": { "name": "restart", "values": { "unit": "app" } } });
     let (_, task) = post(&place, "/execute", &body).await;
     assert_eq!((&task["runbook"], &task["status"]), (&"restart".into(), &"completed".into()), "{task}");
-    let ran = place.run(&["runbook", "show", "restart"]).await;
-    assert!(
-        ran.out.contains("systemctl restart ${unit}") && ran.out.contains("such as app.service"),
-        "{ran:?}"
-    );
 }

@@ -4,6 +4,7 @@
 mod common;
 
 mod command;
+mod drafts;
 mod files;
 mod shipped;
 mod text;
