@@ -229,20 +229,21 @@ complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_see
 complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand schedule; and __fish_seen_subcommand_from run-now" -s h -l help -d 'Print help'
-complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check from-task run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
-complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
-complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -l reason -d 'Why, for the audit log' -r
-complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
-complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -l dry-run -d 'Show what would be done, change nothing'
-complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -s q -l quiet -d 'No progress and no hints'
-complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
-complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -l direct -d 'Ask the helper itself, as this user, not through the agent'
-complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -s h -l help -d 'Print help'
-complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -f -a "list" -d 'All of them, and whether the policy grants their steps to you'
-complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -f -a "show" -d 'One runbook: its parameters, steps and notes'
-complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -f -a "check" -d 'Check a runbook\'s text, and whether the policy grants each step: exit 0 granted, 4 with approval, 3 not granted'
-complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check run" -f -a "run" -d 'Carry out a runbook as a plan, without a model'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check from-task run" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check from-task run" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check from-task run" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check from-task run" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check from-task run" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check from-task run" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check from-task run" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check from-task run" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check from-task run" -f -a "list" -d 'All of them, and whether the policy grants their steps to you'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check from-task run" -f -a "show" -d 'One runbook: its parameters, steps and notes'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check from-task run" -f -a "check" -d 'Check a runbook\'s text, and whether the policy grants each step: exit 0 granted, 4 with approval, 3 not granted'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check from-task run" -f -a "from-task" -d 'Draft a runbook from what a task did; it is printed, for a person to review'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and not __fish_seen_subcommand_from list show check from-task run" -f -a "run" -d 'Carry out a runbook as a plan, without a model'
 complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from list" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
@@ -273,6 +274,16 @@ complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen
 complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from check" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
 complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from check" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from from-task" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from from-task" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from from-task" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from from-task" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from from-task" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from from-task" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from from-task" -s v -l verbose -d 'Say what each request to a model holds and what was used so far, in tokens'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from from-task" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from from-task" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -l at -d 'Not now, but at these times: a calendar event of systemd.time(7), such as "daily 02:00" or "Mon 06:30 Europe/Berlin"' -r
 complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -l every -d 'Not now, but each time that this long has passed, such as 15m or 1d; at least one minute' -r
 complete -c postern -n "__fish_postern_using_subcommand runbook; and __fish_seen_subcommand_from run" -l on-failed -d 'Not now, but each time that this unit enters the state "failed"' -r
