@@ -53,27 +53,22 @@ pub fn exact(name: &PackageName) -> String {
     format!("{name}:native")
 }
 
-/// How a real transaction reports progress, and the program that checks it.
-#[derive(Debug)]
-pub struct Run<'a> {
-    /// The descriptor that apt-get writes progress to.
-    pub status_fd: i32,
-    /// The program that apt-get starts for the check, without blanks, and its last argument.
-    pub check: (&'a Path, &'a str),
-    /// How long apt-get waits for dpkg's lock, in seconds.
-    pub lock_timeout_s: u64,
-}
-
-/// The arguments of a real transaction.
+/// The arguments of a real transaction: with the descriptor that apt-get writes progress to, the program that it starts for the
+/// check, without blanks, with its last argument, and how long it waits for dpkg's lock, in seconds.
 #[must_use]
-pub fn transaction(transaction: &Transaction, run: &Run<'_>) -> Vec<String> {
-    let (program, id) = (run.check.0.display(), run.check.1);
+pub fn transaction(
+    transaction: &Transaction,
+    status_fd: i32,
+    check: (&Path, &str),
+    lock_timeout_s: u64,
+) -> Vec<String> {
+    let (program, id) = (check.0.display(), check.1);
     let mut argv = vec!["-q".to_owned(), "-y".to_owned()];
     let mut option = |text: String| argv.extend(["-o".to_owned(), text]);
     option("APT::Cmd::Pattern-Only=true".to_owned());
-    option(format!("APT::Status-Fd={}", run.status_fd));
+    option(format!("APT::Status-Fd={status_fd}"));
     option("Dpkg::Use-Pty=0".to_owned());
-    option(format!("DPkg::Lock::Timeout={}", run.lock_timeout_s));
+    option(format!("DPkg::Lock::Timeout={lock_timeout_s}"));
     for force in CONFFILES {
         option(format!("Dpkg::Options::={force}"));
     }

@@ -32,6 +32,8 @@ pub struct Authority<'a> {
     pub who: Identity,
     /// Of `request.undo`: the inverse that this program issued.
     pub inverse: Option<&'a Inverse>,
+    /// Whether this is an operator's undo, which needs no rule.
+    pub by_operator: bool,
     /// The key of inverses.
     key: Option<&'a Key>,
     /// None for the facts of a change.
@@ -79,24 +81,18 @@ impl<'a> Authority<'a> {
         let who = Identity { unix_s: host.unix().as_secs(), ..accounts.identity(order.uid) };
         let has_asker_left = envelope.is_some_and(|envelope| envelope.has_person_left);
         let who = Identity { has_asker_left, ..policy.asked_by(who, accounts.identity(person_uid)) };
-        let authority = Self { host, policy, accounts, ordered, who, inverse, key, envelope };
+        let authority = Self { host, policy, accounts, ordered, who, inverse, by_operator, key, envelope };
         if by_operator && let Some(envelope) = envelope {
             authority.check_person(envelope.operator_uid)?;
         }
         Ok(authority)
     }
 
-    /// Whether this is an operator's undo, which needs no rule.
-    #[must_use]
-    pub fn by_operator(&self) -> bool {
-        self.envelope.is_some_and(|envelope| envelope.by_operator)
-    }
-
     /// The limits of the copy for undo. An operator's undo must not fail for want of room.
     #[must_use]
     pub fn undo_limits(&self) -> UndoLimits {
         let unbounded = UndoLimits { max_bytes: u64::MAX, max_count: u32::MAX, max_age_s: u64::MAX };
-        if self.by_operator() { unbounded } else { self.policy.undo() }
+        if self.by_operator { unbounded } else { self.policy.undo() }
     }
 
     /// Decides the request that takes effect: the order's with this content, or that of the inverse.
@@ -128,7 +124,7 @@ impl<'a> Authority<'a> {
     /// # Errors
     /// As [`Policy::decide`]; `protected`; `not_approved`.
     pub fn decide(&self, required: &[RequiredGrant]) -> Result<Grant, Denied> {
-        if self.by_operator() {
+        if self.by_operator {
             self.policy.check_protected(required)?;
             return Ok(Grant::of_operator());
         }
@@ -178,7 +174,7 @@ impl<'a> Authority<'a> {
     /// Checks that an approver or operator is not a client of the policy.
     fn check_person(&self, uid: u32) -> Result<(), Denied> {
         let is_client = !self.policy.clients_of(&self.accounts.identity(uid)).is_empty();
-        if is_client || (uid == self.ordered.order.uid && !self.by_operator()) {
+        if is_client || (uid == self.ordered.order.uid && !self.by_operator) {
             return Err(Denied::new(Code::NotApproved, format!("uid {uid} is a client and no operator")));
         }
         Ok(())

@@ -166,24 +166,18 @@ pub fn lock_holder(path: &Path) -> Result<Option<i32>, Fault> {
     Ok((i32::from(lock.l_type) != libc::F_UNLCK).then_some(lock.l_pid))
 }
 
-/// Identifies a directory whatever it holds, or one version of a file.
+/// Identifies a directory whatever it holds, or one version of a file: inode, mode and owner, and of a file size and time of
+/// its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Identity {
-    inode: (u64, u64),
-    mode_and_owner: (u32, u32, u32),
-    content: Option<(u64, i64, i64)>,
-}
+pub struct Identity([u64; 5], Option<(u64, i64, i64)>);
 
 impl Identity {
-    /// Of the inode at this path; of a file also size and time of its content. None if there is none.
+    /// Of the inode at this path. None if there is none.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
         let stat = std::fs::symlink_metadata(path).ok()?;
-        Some(Self {
-            inode: (stat.dev(), stat.ino()),
-            mode_and_owner: (stat.mode(), stat.uid(), stat.gid()),
-            content: stat.is_file().then(|| (stat.size(), stat.mtime(), stat.mtime_nsec())),
-        })
+        let inode = [stat.dev(), stat.ino(), stat.mode().into(), stat.uid().into(), stat.gid().into()];
+        Some(Self(inode, stat.is_file().then(|| (stat.size(), stat.mtime(), stat.mtime_nsec()))))
     }
 }
 

@@ -21,31 +21,24 @@ pub fn execute(state: &State, ordered: &Ordered) -> Result<Outcome, Error> {
     let accounts = state.host.accounts()?;
     let authority = state.authority(&accounts, ordered)?;
     // Before any path of the order is opened, and before an undo reads its copy.
-    let is_known = authority.inverse.is_none() && step == Step::Whole;
-    let contents = if is_known { ordered.contents.clone() } else { unknown(&authority) };
-    let (mut grant, mut changes) = change::decide(&authority, contents)?;
-    let mut agreed = None;
-    if !is_known {
-        let kept = state.undo.read_for(authority.inverse)?;
-        let entry_of = |change: &Change| kept.iter().find(|entry| path_of(entry) == change.path().as_str());
-        let contents = match step {
-            Step::Commit => {
-                let (contents, validators) = state.stages.commit(&authority, &changes)?;
-                agreed = Some(validators);
-                contents
-            }
-            Step::Whole => change::contents(&changes, |change| {
-                Ok(entry_of(change).map(|entry| entry.content.clone()).unwrap_or_default())
-            })?,
-            Step::Validate | Step::Unspecified => {
-                return Err(Denied::new(Code::Unsupported, "postern-files has no such step").into());
-            }
-        };
-        (grant, changes) = change::decide(&authority, contents)?;
-        for change in &mut changes {
-            let kept = entry_of(change).map(|entry| entry.attributes.clone());
-            change.attributes = kept.map(ExtendedAttributes);
+    let (_, changes) = change::decide(&authority, unknown(&authority))?;
+    let kept = state.undo.read_for(authority.inverse)?;
+    let entry_of = |change: &Change| kept.iter().find(|entry| path_of(entry) == change.path().as_str());
+    let (contents, agreed) = match step {
+        Step::Commit => state.stages.commit(&authority, &changes)?,
+        Step::Whole if authority.inverse.is_none() => (ordered.contents.clone(), None),
+        Step::Whole => {
+            let old = |change: &Change| entry_of(change).map(|entry| entry.content.clone());
+            (change::contents(&changes, |change| Ok(old(change).unwrap_or_default()))?, None)
         }
+        Step::Validate | Step::Unspecified => {
+            return Err(Denied::new(Code::Unsupported, "postern-files has no such step").into());
+        }
+    };
+    let (grant, mut changes) = change::decide(&authority, contents)?;
+    for change in &mut changes {
+        let kept = entry_of(change).map(|entry| entry.attributes.clone());
+        change.attributes = kept.map(ExtendedAttributes);
     }
     // The rules that decide depend on the content.
     let validation = Validation::of(&grant, &changes);
@@ -97,7 +90,7 @@ fn compare(authority: &Authority<'_>, plans: &[Plan<'_>]) -> Result<(), Denied> 
     if let Some(inverse) = authority.inverse {
         check_left(inverse, plans)?;
         // An operator's undo has no facts in its order: the files must be as the effect left them.
-        if authority.by_operator() {
+        if authority.by_operator {
             return Ok(());
         }
     }

@@ -66,7 +66,7 @@ impl Validation {
 }
 
 /// The content of each change of a stage, and the validators that agreed.
-type Committed = (Vec<Arc<[u8]>>, Vec<RequiredValidator>);
+type Committed = (Vec<Arc<[u8]>>, Option<Vec<RequiredValidator>>);
 
 /// The name of a directory's copy: the first 16 hex digits of the SHA-256 of its path. Units of validators bind it.
 fn copy_name(live: &str) -> String {
@@ -200,7 +200,7 @@ impl Stages {
             let file = open_target(&parent, change.path().split().1, change.kinds())?;
             file.ok_or_else(gone)?.content()
         })?;
-        Ok((contents, staged.validators))
+        Ok((contents, Some(staged.validators)))
     }
 
     /// Removes the stage of an order whose commit has ended.

@@ -112,8 +112,7 @@ fn transact(
         runner.run(&host.apt.dpkg, &arguments::configure(status_fd))?;
     }
     let id = runner.directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let run = arguments::Run { status_fd, check: (&host.program, id), lock_timeout_s: left.as_secs() };
-    let argv = arguments::transaction(transaction, &run);
+    let argv = arguments::transaction(transaction, status_fd, (&host.program, id), left.as_secs());
     let ended = runner.run(&host.apt.apt_get, &argv)?;
     let mut completed = completed(runner, expected, ended);
     let was_let_go_on = completed.plan.is_some();

@@ -127,7 +127,7 @@ pub fn change(work: &Work<'_>, request: &FilesRequest, grant: Grant) -> Result<A
     if !authority.ordered.is_execute {
         return Ok(Answer::Facts(before));
     }
-    let is_decided = authority.by_operator() || authority.ordered.order.facts.as_ref() == Some(&before);
+    let is_decided = authority.by_operator || authority.ordered.order.facts.as_ref() == Some(&before);
     let is_expected = Digest::from_bytes(&peer.file.sha256).map(Expect::Content) == Some(*expect);
     if !(is_decided && (is_expected || *expect == Expect::Any)) {
         let why = "the file is not the expected one, or changed after this was decided; send it again";

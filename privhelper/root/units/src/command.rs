@@ -1,21 +1,23 @@
-//! `command.run`: a command that the policy names, in the unit that `policy apply` wrote for its row.
+//! `command.run`: a command that the policy names, in the unit that `policy apply` wrote for its row. Likewise a validator.
 //!
 //! The unit's name has the digest of the row, so a changed row has another unit. PID 1 gets no value of a client: the
 //! arguments are in the record that it passes on as a credential.
 
-use crate::job;
-use crate::state::Work;
+use crate::state::{Host, Work};
+use crate::{job, systemctl};
 use postern_policy::request::CommandRequest;
 use postern_policy::types::{Arguments, UnitName};
-use postern_policy::{Command, Grant, VerbId};
-use postern_proto::root::v1::{CommandJob, Inverse, Outcome, Sandbox};
-use postern_proto::v1::{CommandRunRequest, Completed, Parameter};
+use postern_policy::{Command, Grant, Policy, VerbId};
+use postern_proto::root::v1::{CommandJob, Inverse, Outcome, RequiredValidator, Sandbox};
+use postern_proto::v1::event::Kind;
+use postern_proto::v1::{CommandRunRequest, Completed, Parameter, Phase, Progress, Status};
 use postern_root::store::{self, Durability};
-use postern_root::{Accounts, Code, Denied, Error, Fault};
+use postern_root::{Accounts, Code, Connection, Denied, Error, Fault, Key, OrderId, Ordered, mac};
 use prost::Message;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// Most bytes of a script's first line that the kernel reads.
@@ -155,4 +157,46 @@ fn check(path: &Path, owner: u32) -> Result<(), Error> {
 
 fn unsafe_path(path: &Path, why: &str) -> Error {
     Denied::new(Code::UnsafePath, format!("{:?} is refused: it {why}", path.to_string_lossy())).into()
+}
+
+/// Runs one validator over one copy that postern-files staged, and signs that it agrees. The unit of (validator, directory) mounts
+/// the stage of its instance's name over the live directory. Only the exit status leaves it: sizes and text of the output could
+/// reveal secrets.
+///
+/// # Errors
+/// `validation_failed`; `plan_changed` under another policy; or the stage is not one of postern-files.
+pub fn validate(
+    host: &Host,
+    policy: &Policy,
+    connection: &mut Connection<UnixStream>,
+    ordered: &Ordered,
+) -> Result<Outcome, Error> {
+    let key = Key::read(&host.root.validator_key)?;
+    let key = key.ok_or_else(|| Fault::corrupt("the key of validators (run: postern-admin policy apply)"))?;
+    if ordered.order.policy_digest != policy.digest().as_bytes() {
+        return Err(Denied::new(Code::PlanChanged, "the policy was replaced; send the request again").into());
+    }
+    let forged = || Denied::new(Code::InvalidArgument, "postern-files did not make this stage");
+    let envelope = ordered.envelope.as_ref().ok_or_else(forged)?;
+    let staged = envelope.staged.as_ref().filter(|staged| key.verifies(*staged)).ok_or_else(forged)?;
+    let is_asked = |one: &&RequiredValidator| one.name == envelope.validator && one.live == envelope.live;
+    let required = staged.validators.iter().find(is_asked).ok_or_else(forged)?;
+    let row = policy.command(&envelope.validator).filter(|row| row.wire.sandbox() == Sandbox::Validator);
+    let unknown = || Denied::new(Code::Unsupported, "the policy has no validator of this name");
+    let row = row.ok_or_else(unknown)?;
+    let stage = OrderId::from_bytes(&staged.stage_id).ok_or_else(forged)?;
+    let progress =
+        Progress { phase: Phase::Validate.into(), item: row.name.to_string(), ..Progress::default() };
+    drop(connection.event(Kind::Progress(progress)));
+    let unit = format!("{}@{stage}.service", row.validator_unit(&required.live));
+    let mut child = systemctl::start(host, &unit)?;
+    let ended = child.wait().map_err(Fault::io("wait for systemctl"))?;
+    if !ended.success() {
+        let why = format!("validator {} rejects the change; nothing was changed", row.name);
+        return Err(Denied::new(Code::ValidationFailed, why).into());
+    }
+    let completed = Completed { status: Status::Done.into(), ..Completed::default() };
+    let (verb, uid) = (ordered.order.verb.clone(), ordered.order.uid);
+    let agreement = Some(key.sign(mac::agreement(policy, staged, required)));
+    Ok(Outcome { verb, uid, completed: Some(completed), agreement, ..Outcome::default() })
 }

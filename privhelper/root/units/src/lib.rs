@@ -11,7 +11,6 @@ mod job;
 mod reboot;
 mod state;
 mod systemctl;
-mod validate;
 
 pub use state::{Host, State};
 
@@ -59,7 +58,7 @@ impl State {
         }
         let policy = &ActivePolicy::load(&self.host.root)?.policy;
         if ordered.step() == Step::Validate {
-            return validate::validate(&self.host, policy, connection, ordered).map(Answer::Outcome);
+            return command::validate(&self.host, policy, connection, ordered).map(Answer::Outcome);
         }
         let accounts = self.host.root.accounts()?;
         let acts = ordered.is_execute;
