@@ -2,7 +2,7 @@
 //!
 //! Prints rows of BENCHMARKS.md. `POSTERN_MAN` is a directory in place of `/` for the manual pages of the questions;
 //! `POSTERN_MISSED=1` prints the questions that are not answered, and ends there; `POSTERN_KEEP` is a path to which the index of the
-//! manual pages is copied.
+//! manual pages is copied; `POSTERN_EMBEDDINGS` is the address of an endpoint whose embeddings re-rank the results.
 
 #[path = "../tests/knowledge/questions.rs"]
 mod questions;
@@ -11,6 +11,7 @@ use flate2::read::MultiGzDecoder;
 use postern_agent::Host;
 use postern_agent::config::Config;
 use postern_agent::config::tables::{Knowledge, Model};
+use postern_agent::config::values::{BaseUrl, Span, Value as _};
 use postern_agent::knowledge::{KnowledgeBase, Limits};
 use postern_agent::protocol::owner::Owner;
 use postern_agent::redaction::Secrets;
@@ -33,8 +34,14 @@ fn base(root: &Path, state: &Path) -> KnowledgeBase {
         config: state.join("agent.toml"),
         ..Host::default()
     };
+    let mut knowledge = Knowledge::default();
+    if let Ok(url) = std::env::var("POSTERN_EMBEDDINGS") {
+        knowledge.embedding_model = "any".to_owned();
+        knowledge.embedding_url = Some(BaseUrl::from_text(&url).expect("an address"));
+        knowledge.embedding_timeout = Span::seconds(60);
+    }
     let (secrets, _) = Secrets::fetch(&Config::default()).expect("no secrets");
-    KnowledgeBase::open(&host, &Knowledge::default(), &Model::default(), secrets, Limits::default())
+    KnowledgeBase::open(&host, &knowledge, &Model::default(), secrets, Limits::default())
 }
 
 /// Searches, and waits until all documents are indexed.

@@ -20,7 +20,7 @@ const BATCH: usize = 8;
 /// Bytes of a part that are sent.
 const TEXT_LIMIT: usize = 1500;
 /// Weight of full-text search beside the similarity.
-const SEARCH_WEIGHT: f64 = 0.5;
+const SEARCH_WEIGHT: f64 = 1.0;
 
 /// Re-ranking as it is configured.
 pub struct Reranker {
