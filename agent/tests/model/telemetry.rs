@@ -18,9 +18,11 @@ use postern_agent::telemetry::{ATTRIBUTES, Telemetry, spans};
 use postern_proto::v1::Status;
 use prost::Message;
 use serde_json::json;
+use std::ffi::OsStr;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tracing_subscriber::layer::SubscriberExt;
@@ -43,7 +45,7 @@ fn to_file(place: &Place) -> Table {
     Table { exporter: TelemetryExporter::Jsonl, file, ..Table::default() }
 }
 
-fn to_collector(address: std::net::SocketAddr) -> Table {
+fn to_collector(address: SocketAddr) -> Table {
     let endpoint = BaseUrl::from_text(&format!("http://{address}")).unwrap();
     Table { exporter: TelemetryExporter::Otlp, endpoint, ..Table::default() }
 }
@@ -55,7 +57,7 @@ struct Got {
 }
 
 /// A collector that answers with these statuses, the last one for ever.
-fn collector(statuses: &'static [u16]) -> (std::net::SocketAddr, Arc<Mutex<Vec<Got>>>) {
+fn collector(statuses: &'static [u16]) -> (SocketAddr, Arc<Mutex<Vec<Got>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let got: Arc<Mutex<Vec<Got>>> = Arc::default();
@@ -190,6 +192,100 @@ async fn a_collector_gets_the_spans_of_a_task_after_it_refused_them_once_and_no_
         assert!(span.attributes.iter().all(|one| ATTRIBUTES.contains(&one.key.as_str())), "{span:?}");
         assert!(span.end_time_unix_nano >= span.start_time_unix_nano && span.start_time_unix_nano > 0);
     }
+}
+
+/// A collector that another project wrote.
+struct Rotel(Child);
+
+impl Rotel {
+    /// Starts it: what it gets over OTLP/HTTP at the first address it sends to the second.
+    fn start(program: &OsStr, at: &str, to: SocketAddr, place: &Place) -> Self {
+        let grpc = free();
+        let log = std::fs::File::create(place.path("rotel.log")).unwrap();
+        let mut command = Command::new(program);
+        command.args([
+            "start",
+            "--otlp-http-endpoint",
+            at,
+            "--otlp-grpc-endpoint",
+            &grpc,
+            "--exporter",
+            "otlp",
+        ]);
+        command.args(["--otlp-exporter-protocol", "http"]);
+        command.args(["--otlp-exporter-endpoint", &format!("http://{to}")]);
+        let child = command.current_dir(place.path("")).stdout(log.try_clone().unwrap()).stderr(log).spawn();
+        let rotel = Self(child.expect("rotel starts"));
+        let began = Instant::now();
+        while TcpStream::connect(at).is_err() {
+            let said = std::fs::read_to_string(place.path("rotel.log")).unwrap();
+            assert!(began.elapsed() < Duration::from_secs(60), "rotel does not listen: {said}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        rotel
+    }
+}
+
+impl Drop for Rotel {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The body of a message, which Rotel compresses.
+fn unpacked(one: &Got) -> Vec<u8> {
+    let mut body = Vec::new();
+    if one.head.contains("content-encoding: gzip") {
+        flate2::read::GzDecoder::new(one.body.as_slice()).read_to_end(&mut body).unwrap();
+    } else {
+        body.clone_from(&one.body);
+    }
+    body
+}
+
+/// An address on which nobody listens.
+fn free() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+#[tokio::test]
+#[ignore = "needs the collector rotel of PyPI: POSTERN_ROTEL=/path/to/rotel-agent"]
+async fn a_collector_of_another_project_reads_the_spans_of_a_task_and_passes_them_on() {
+    let program = std::env::var_os("POSTERN_ROTEL").expect("POSTERN_ROTEL=/path/to/rotel-agent");
+    let (place, at) = (Place::new(), free());
+    let (address, got) = collector(&[200]);
+    let rotel = Rotel::start(&program, &at, address, &place);
+    let telemetry = start(&to_collector(at.parse().unwrap()));
+    let guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(telemetry.layer()));
+    let trace = task(&place).await;
+    drop(guard);
+    apart(|| telemetry.end());
+    let began = Instant::now();
+    let spans = loop {
+        let all: Vec<Span> = got
+            .lock()
+            .unwrap()
+            .iter()
+            .flat_map(|one| spans_of(ExportTraceServiceRequest::decode(unpacked(one).as_slice()).unwrap()))
+            .filter(|span| hex(&span.trace_id) == trace)
+            .collect();
+        if all.iter().any(|span| span.name == "task") {
+            break all;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "rotel passes nothing on");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    drop(rotel);
+    let count = |name: &str| spans.iter().filter(|span| span.name == name).count();
+    let counts = ["task", "chat", "execute_tool", "step"].map(count);
+    assert_eq!(counts, [1, 3, 2, 2], "{spans:#?}");
+    let root = spans.iter().find(|span| span.name == "task").unwrap();
+    let chats = spans.iter().filter(|span| span.name == "chat");
+    assert!(chats.clone().all(|span| span.parent_span_id == root.span_id));
+    assert!(chats.clone().any(|span| attribute(span, "gen_ai.usage.input_tokens").as_deref() == Some("100")));
+    let refused = spans.iter().find(|span| attribute(span, "postern.code").is_some()).unwrap();
+    assert_eq!(refused.status.clone().unwrap().code(), StatusCode::Error);
 }
 
 /// The 16 bytes of a trace id as the record has them.
