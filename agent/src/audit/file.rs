@@ -126,7 +126,7 @@ impl LogFile {
     /// Renames the file, and goes on with a new one.
     ///
     /// # Errors
-    /// It cannot be renamed, or no new one be made.
+    /// It cannot be renamed, or no new one be made; the file then stays.
     pub fn rotate(&mut self, name: &str) -> io::Result<()> {
         self.file.sync_data()?;
         let directory = self.directory().to_owned();
@@ -134,8 +134,15 @@ impl LogFile {
         if away.symlink_metadata().is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
+        // Made before the first rename: if it cannot be, the log goes on as it is, and nothing looks as if another program had
+        // taken the file away.
+        let next = directory.join("audit.jsonl.next");
+        let file = open(&next)?;
+        file.set_len(0)?;
         std::fs::rename(&self.path, away)?;
-        *self = Self::open(&directory)?;
+        std::fs::rename(&next, &self.path)?;
+        let known = Known::of(&file.metadata()?);
+        (self.file, self.known, self.is_cut) = (file, known, false);
         File::open(&directory)?.sync_all()
     }
 

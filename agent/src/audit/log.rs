@@ -59,6 +59,7 @@ struct Chain {
     boot_id: String,
     budget: Budget,
     file_bytes: u64,
+    has_failed_to_rotate: bool,
 }
 
 /// The state in which a log was found.
@@ -143,7 +144,7 @@ impl Chain {
         let boot_id = std::fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned();
         let (seq, prev) = (found.end.seq, found.end.hash);
         let (file_bytes, budget) = (limits.file_bytes, Budget::new(limits.day_bytes));
-        let mut chain = Self { log, seq, prev, boot_id, budget, file_bytes };
+        let mut chain = Self { log, seq, prev, boot_id, budget, file_bytes, has_failed_to_rotate: false };
         if let Some((size, digest)) = found.torn {
             let own = Json::new().number("size", size).text("sha256", &digest.to_string());
             chain.append("torn", &own)?;
@@ -167,7 +168,18 @@ impl Chain {
             return Ok(());
         }
         self.append(record.event(), members)?;
-        if self.log.size() >= self.file_bytes { self.rotate() } else { Ok(()) }
+        if self.log.size() >= self.file_bytes {
+            // The record is written all the same; the next one tries again.
+            let rotated = self.rotate();
+            let has_failed = rotated.is_err();
+            if let Err(error) = rotated
+                && !self.has_failed_to_rotate
+            {
+                tracing::warn!(event = "audit", "the agent's audit log stays in one file: {error}");
+            }
+            self.has_failed_to_rotate = has_failed;
+        }
+        Ok(())
     }
 
     fn append(&mut self, event: &str, members: &Json) -> io::Result<()> {

@@ -204,6 +204,28 @@ fn files_are_put_away_and_go_on_as_one_chain() {
 }
 
 #[test]
+fn a_file_that_cannot_be_put_away_is_written_on_and_no_record_counts_as_lost() {
+    for obstacle in ["audit-000000000001.jsonl", "audit.jsonl.next"] {
+        let directory = tempfile::tempdir().unwrap();
+        let log = AuditLog::open(directory.path(), Limits { file_bytes: 2000, ..Limits::default() });
+        log.append(&Record::start());
+        let obstacle = directory.path().join(obstacle);
+        std::fs::create_dir(&obstacle).unwrap();
+        (0..20).for_each(|_| log.append(&Record::start()));
+        assert_eq!(log.fault(), None);
+        log.tip().unwrap();
+        std::fs::remove_dir(&obstacle).unwrap();
+        assert_eq!(files(directory.path()).len(), 1);
+        let records = chain(directory.path()).unwrap();
+        assert!(events(&records).iter().all(|event| *event == "start"), "{records:?}");
+        log.append(&Record::stop());
+        let records = chain(directory.path()).unwrap();
+        assert_eq!(events(&records)[20..], ["start", "stop", "rotated"]);
+        assert_eq!(files(directory.path()).len(), 2);
+    }
+}
+
+#[test]
 fn old_files_are_removed_by_number_and_age_and_the_log_says_from_where_it_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let small = Limits { file_bytes: 500, ..Limits::default() };
