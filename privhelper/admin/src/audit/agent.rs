@@ -4,7 +4,7 @@
 //! replaced before the last anchor does not match. What comes after it is the agent's word alone.
 
 use super::chain::{self, Extent, Verdict};
-use super::files::files;
+use super::files::files_of_another_user;
 use super::lines::Lines;
 use super::proof::{KnownRecord, Proof, Source};
 use super::record::{Hex, Record, hex};
@@ -15,7 +15,7 @@ use postern_record::rfc3339;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The user of `postern serve`.
@@ -66,20 +66,17 @@ pub struct AgentLog {
     wrong: Option<String>,
 }
 
-/// Verifies the agent's log of this host against the anchors in these files of the recorder's. None: there is neither.
+/// Verifies the agent's log of this host against the anchors in these files of the recorder's. None: there is neither. A log that
+/// is there and that root cannot read is not valid: its user decides what stands at its place.
 ///
 /// # Errors
-/// Why it cannot be verified.
+/// Why it cannot be verified: the recorder's log cannot be read, or the caller may not read the agent's.
 pub fn verify(host: &Host, recorders: &[PathBuf]) -> Result<Option<AgentLog>, String> {
     let Some(uid) = (host.accounts.user)(USER) else { return Ok(None) };
     let anchors = anchors(recorders, uid)?;
-    let read = |error: io::Error| match error.kind() {
-        io::ErrorKind::PermissionDenied => "only root can read the agent's log".to_owned(),
-        _ => format!("{}: {error}", host.agent_log.display()),
-    };
-    let list = || match files(&host.agent_log) {
+    let list = || match files_of_another_user(&host.agent_log) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        listed => listed.map_err(read),
+        listed => listed,
     };
     let known = anchors.iter().map(|anchor| KnownRecord {
         seq: anchor.seq,
@@ -90,22 +87,38 @@ pub fn verify(host: &Host, recorders: &[PathBuf]) -> Result<Option<AgentLog>, St
     let proof = Proof { known: known.collect(), ..Proof::default() };
     let mut attempt = 1;
     loop {
-        let found = list()?;
+        let found = match list() {
+            Ok(found) => found,
+            Err(error) => return unreadable(&host.agent_log, &error),
+        };
         if found.is_empty() && anchors.is_empty() {
             return Ok(None);
         }
-        let size = || found.last().and_then(|file| Some(file.metadata().ok()?.len()));
+        let size = || found.last().and_then(|file| Some(file.symlink_metadata().ok()?.len()));
         let before = size();
-        let verdict = chain::verify(&found, Extent::Installed, &proof);
-        let verdict = verdict.map_err(|(file, error)| format!("{}: {error}", file.display()))?;
-        // A record that is just being written looks like a fault.
+        let verdict = chain::verify(&found, Extent::Agents, &proof);
+        let is_right = verdict.as_ref().is_ok_and(|verdict| verdict.bad.is_none());
+        // A record that is just being written, and a file that is just being put away, look like a fault.
         let has_moved = || size() != before || list().is_ok_and(|now| now != found);
-        if verdict.bad.is_some() && attempt < TRIES && has_moved() {
+        if !is_right && attempt < TRIES && has_moved() {
             attempt += 1;
             continue;
         }
-        return Ok(Some(AgentLog::new(verdict, found.len(), &anchors)));
+        return match verdict {
+            Ok(verdict) => Ok(Some(AgentLog::new(verdict, found.len(), &anchors))),
+            Err((file, error)) => unreadable(&file, &error),
+        };
     }
+}
+
+/// A file of the agent's that cannot be read: nothing is proven.
+fn unreadable(path: &Path, error: &io::Error) -> Result<Option<AgentLog>, String> {
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        return Err("only root can read the agent's log".to_owned());
+    }
+    let wrong = format!("{} cannot be read: {error}", path.display());
+    let verdict = Verdict::default();
+    Ok(Some(AgentLog { verdict, files: 0, anchored: None, wrong: Some(wrong) }))
 }
 
 /// The anchors of this uid in the recorder's log, by the number of the agent's record.

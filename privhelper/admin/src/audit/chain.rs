@@ -38,8 +38,23 @@ pub struct Verdict {
 pub enum Extent {
     /// All that an installation keeps: what is missing must have been removed by retention.
     Installed,
+    /// All that the agent keeps: another user writes them.
+    Agents,
     /// Some that were named.
     Named,
+}
+
+impl Extent {
+    /// Opens one of the files.
+    ///
+    /// # Errors
+    /// As [`Lines::open`] and [`Lines::of_another_user`].
+    pub fn open(self, path: &Path) -> io::Result<Lines> {
+        match self {
+            Self::Agents => Lines::of_another_user(path),
+            Self::Installed | Self::Named => Lines::open(path),
+        }
+    }
 }
 
 /// Verifies the files as one log, in this order, against all that is known beside them.
@@ -48,6 +63,7 @@ pub enum Extent {
 /// A file cannot be read, and which.
 pub fn verify(files: &[PathBuf], extent: Extent, proof: &Proof) -> Result<Verdict, (PathBuf, io::Error)> {
     let mut chain = Chain {
+        extent,
         proof,
         verdict: Verdict::default(),
         now: None,
@@ -75,7 +91,7 @@ pub fn verify(files: &[PathBuf], extent: Extent, proof: &Proof) -> Result<Verdic
 
 /// Reports records before the first one that retention did not remove.
 fn missing(verdict: &Verdict, extent: Extent) -> Option<(Kind, String)> {
-    let first = verdict.first_seq.filter(|_| extent == Extent::Installed)?;
+    let first = verdict.first_seq.filter(|_| extent != Extent::Named)?;
     let kept = verdict.state.kept.unwrap_or(1);
     (first > kept).then(|| {
         let gone =
@@ -102,6 +118,7 @@ struct Fragment {
 }
 
 struct Chain<'a> {
+    extent: Extent,
     proof: &'a Proof,
     verdict: Verdict,
     /// The last proven record.
@@ -119,7 +136,7 @@ struct Chain<'a> {
 impl Chain<'_> {
     /// Takes one file; the first line that breaks the chain, if one does. `later`: the files after it.
     fn file(&mut self, path: &Path, later: &[PathBuf]) -> io::Result<Option<ChainError>> {
-        let mut lines = Lines::open(path)?;
+        let mut lines = self.extent.open(path)?;
         let mut number = 0;
         if self.now.is_none() {
             self.begins = first_seq(path).filter(|first| *first > 1);
@@ -138,7 +155,7 @@ impl Chain<'_> {
         };
         let Some(broken) = broken else { return Ok(None) };
         let expected = self.expected();
-        let following = expected.following(broken.following, lines, later)?;
+        let following = expected.following(broken.following, lines, later, |path| self.extent.open(path))?;
         Ok(Some(broken.named(&expected, following)))
     }
 

@@ -5,7 +5,7 @@ use super::record::{Hex, Record};
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A kind of tampering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -66,12 +66,18 @@ impl Expected {
     }
 
     /// Looks for the expected record in the rest of this file and in the files after it. `known`: the result so far.
-    pub fn following(&self, known: Following, mut lines: Lines, files: &[PathBuf]) -> io::Result<Following> {
+    pub fn following(
+        &self,
+        known: Following,
+        mut lines: Lines,
+        files: &[PathBuf],
+        open: impl Fn(&Path) -> io::Result<Lines>,
+    ) -> io::Result<Following> {
         let (mut known, mut files) = (known, files.iter());
         while known != Following::Expected {
             let Some((line, end)) = lines.next()? else {
                 let Some(next) = files.next() else { break };
-                lines = Lines::open(next)?;
+                lines = open(next)?;
                 continue;
             };
             if end == End::Whole

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// More bytes are not read of another user's log, which may have holes: the agent writes 16 MiB a day and keeps them for 30 days.
+pub const FOREIGN_MAX: u64 = 4 << 30;
 /// The file that is written.
 pub const CURRENT: &str = "audit.jsonl";
 
@@ -28,6 +30,28 @@ pub fn files(log: &Path) -> io::Result<Vec<PathBuf>> {
     let current = log.join(CURRENT);
     if current.exists() {
         files.push(current);
+    }
+    Ok(files)
+}
+
+/// The same of a directory that another user may replace: it is one, and not a symbolic link to one.
+///
+/// # Errors
+/// It cannot be read, or is something else.
+pub fn files_of_another_user(log: &Path) -> io::Result<Vec<PathBuf>> {
+    if !log.symlink_metadata()?.is_dir() {
+        return Err(io::Error::other("it is no directory"));
+    }
+    let mut files = files(log)?;
+    let current = log.join(CURRENT);
+    // A link that leads nowhere is one all the same.
+    if files.last() != Some(&current) && current.symlink_metadata().is_ok() {
+        files.push(current);
+    }
+    let sizes = files.iter().filter_map(|file| file.symlink_metadata().ok()).map(|facts| facts.len());
+    let bytes = sizes.fold(0, u64::saturating_add);
+    if bytes > FOREIGN_MAX {
+        return Err(io::Error::other(format!("its files have {bytes} bytes, more than the agent keeps")));
     }
     Ok(files)
 }

@@ -187,3 +187,89 @@ fn old_records_are_removed_by_retention_and_not_before() {
     assert!(found["wrong"].as_str().unwrap().contains("the agent keeps them for 30 days"), "{found}");
     assert_eq!(noted_on("2026-01-21")["valid"], true);
 }
+
+/// A host whose agent's log was anchored and then replaced by this.
+fn replaced(by: impl Fn(&std::path::Path)) -> TestHost {
+    let (host, mut recorder) = (TestHost::new(""), Log::new());
+    recorder.add("start", "");
+    note(&mut recorder, AGENT, &agents());
+    write(&host, b"", &recorder);
+    fs::remove_file(host.host.agent_log.join("audit.jsonl")).unwrap();
+    by(&host.host.agent_log);
+    host
+}
+
+#[test]
+fn what_is_no_file_in_the_place_of_the_agents_log_is_reported_and_holds_nobody_up() {
+    let outside = tempfile::tempdir().unwrap();
+    let real = outside.path().join("audit.jsonl");
+    fs::write(&real, &agents().bytes).unwrap();
+    let link = |to: &std::path::Path, log: &std::path::Path| std::os::unix::fs::symlink(to, log).unwrap();
+    type Replace<'a> = Box<dyn Fn(&std::path::Path) + 'a>;
+    let plays: [(Replace<'_>, &str); 8] = [
+        (
+            Box::new(|log| {
+                nix::unistd::mkfifo(&log.join("audit.jsonl"), nix::sys::stat::Mode::S_IRWXU).unwrap()
+            }),
+            "no regular file",
+        ),
+        (
+            Box::new(|log| {
+                nix::unistd::mkfifo(&log.join("audit-000000000001.jsonl"), nix::sys::stat::Mode::S_IRWXU)
+                    .unwrap()
+            }),
+            "no regular file",
+        ),
+        (Box::new(|log| fs::create_dir(log.join("audit.jsonl")).unwrap()), "no regular file"),
+        (Box::new(|log| link(&real, &log.join("audit.jsonl"))), "symbolic link"),
+        (Box::new(|log| link(std::path::Path::new("/nowhere"), &log.join("audit.jsonl"))), "symbolic link"),
+        (
+            Box::new(|log| {
+                fs::remove_dir(log).unwrap();
+                link(outside.path(), log);
+            }),
+            "no directory",
+        ),
+        (
+            Box::new(|log| fs::write(log.join("audit.jsonl"), b"\xfd7zXZ\0\n").unwrap()),
+            "bytes that are not a record",
+        ),
+        (
+            Box::new(|log| fs::File::create(log.join("audit.jsonl")).unwrap().set_len(8 << 40).unwrap()),
+            "more than the agent keeps",
+        ),
+    ];
+    for (play, expected) in plays {
+        let host = replaced(play);
+        let found = verify(&host);
+        assert_eq!(found["agent"]["valid"], false, "{expected}: {found}");
+        let wrong = found["agent"]["wrong"].as_str().unwrap();
+        assert!(wrong.contains(expected), "{wrong} in place of {expected}");
+    }
+}
+
+#[test]
+fn a_packed_file_in_the_place_of_the_agents_log_is_not_unpacked() {
+    use std::io::Write;
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&agents().bytes).unwrap();
+    let packed = packed.finish().unwrap();
+    let host = replaced(|log| fs::write(log.join("audit.jsonl"), &packed).unwrap());
+    assert_eq!(verify(&host)["agent"]["valid"], false);
+}
+
+#[test]
+fn nonsense_that_the_agent_has_noted_is_reported() {
+    for (seq, tip) in [(u64::MAX, "0".repeat(64)), (3, "f".repeat(64)), (5, agents().prev.to_string())] {
+        let (host, mut recorder, agent) = (TestHost::new(""), Log::new(), agents());
+        recorder.add("start", "");
+        note(&mut recorder, AGENT, &agent);
+        let client = format!(",\"client\":{{\"name\":\"agent\",\"uid\":{AGENT},\"gid\":990,\"pid\":7}}");
+        recorder.add(
+            "note",
+            &format!("{client},\"verb\":\"agent.note\",\"args\":{{\"seq\":{seq},\"tip\":\"{tip}\"}}"),
+        );
+        write(&host, &agent.bytes, &recorder);
+        assert_eq!(verify(&host)["agent"]["valid"], false, "{seq}");
+    }
+}

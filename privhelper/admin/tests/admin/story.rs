@@ -194,3 +194,49 @@ fn without_the_agents_log_the_recorders_part_is_shown() {
     let ran = host.run(&["audit", "show", "--task", TASK]);
     assert_eq!((ran.exit, ran.out.lines().count()), (Exit::Done, 6), "{}", ran.out);
 }
+
+#[test]
+fn an_agents_log_that_cannot_be_read_keeps_nobody_from_the_recorders_records() {
+    let whole = show(&[]).out;
+    let rows = |out: &str, is_agents: bool| {
+        out.lines().skip(1).filter(|row| row.starts_with('a') == is_agents).count()
+    };
+    let plays: [&dyn Fn(&std::path::Path); 3] = [
+        &|log| nix::unistd::mkfifo(log, nix::sys::stat::Mode::S_IRWXU).unwrap(),
+        &|log| fs::create_dir(log).unwrap(),
+        &|log| std::os::unix::fs::symlink("/dev/zero", log).unwrap(),
+    ];
+    for play in plays {
+        let host = host();
+        let log = host.host.agent_log.join("audit.jsonl");
+        fs::remove_file(&log).unwrap();
+        play(&log);
+        for format in [None, Some("--html")] {
+            let ran = host.run(&[&["audit", "show", "--task", TASK][..], format.as_slice()].concat());
+            assert_eq!(ran.exit, Exit::Done, "{}", ran.err);
+            let note = "the agent's own records are not all here";
+            assert!(format!("{}{}", ran.out, ran.err).contains(note), "{}{}", ran.out, ran.err);
+            if format.is_none() {
+                assert_eq!((rows(&ran.out, true), rows(&ran.out, false)), (0, rows(&whole, false)));
+            } else {
+                assert!(ran.out.contains("NOT VALID") && ran.out.contains("unit.restart"), "{}", ran.out);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_agents_log_of_huge_records_is_shown_in_part() {
+    let host = host();
+    let mut log = Log::new();
+    for second in 0..40 {
+        at(&mut log, second, "model", &of_task(&format!(",\"model\":\"{}\"", "m".repeat(1 << 20))));
+    }
+    fs::write(host.host.agent_log.join("audit.jsonl"), &log.bytes).unwrap();
+    let ran = host.run(&["audit", "show", "--task", TASK]);
+    assert_eq!(ran.exit, Exit::Done, "{}", ran.err);
+    assert!(ran.out.len() < 33 << 20, "{}", ran.out.len());
+    assert!(ran.err.contains("more records of this task are left out"), "{}", ran.err);
+    // The recorder's come first.
+    assert!(ran.out.contains("unit.restart"));
+}

@@ -1,16 +1,18 @@
 //! The records of a task, collected from both logs.
 
-use crate::audit::files::files;
+use crate::audit::chain::Extent;
+use crate::audit::files::files_of_another_user;
 use crate::audit::filter::Filter;
-use crate::audit::lines::{End, Lines};
+use crate::audit::lines::End;
 use crate::host::Host;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The most records of one story: more are counted.
+/// The most records of one story, and bytes of their lines: more are counted.
 const MOST: usize = 10_000;
+const BYTES: usize = 32 << 20;
 
 /// Which log a record is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +51,8 @@ pub struct Story {
     pub left_out: usize,
     /// What a reader should know about the sources.
     pub notes: Vec<String>,
+    /// Bytes of the lines of its records.
+    bytes: usize,
 }
 
 /// Collects the records of a task that fit, of these files of the recorder's and of the agent's log.
@@ -73,18 +77,23 @@ pub fn collect(host: &Host, task: &str, filter: &Filter<'_>, recorders: &[PathBu
         });
         read.map_err(|error| failed(path, &error))?;
     }
-    match files(&host.agent_log) {
-        Ok(agents) => {
-            for path in &agents {
-                let of_task = |record: &Value| record["task"] == task && filter.fits_besides_task(record);
-                story.read(path, Source::Agent, of_task).map_err(|error| failed(path, &error))?;
-            }
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+    // What the agent's user puts in the place of its log keeps nobody from the recorder's records.
+    let agents = files_of_another_user(&host.agent_log).map_err(|error| (host.agent_log.clone(), error));
+    let read = agents.and_then(|agents| {
+        let of_task = |record: &Value| record["task"] == task && filter.fits_besides_task(record);
+        agents.iter().try_for_each(|path| {
+            story.read(path, Source::Agent, of_task).map_err(|error| (path.clone(), error))
+        })
+    });
+    match read {
+        Ok(()) => {}
+        Err((path, error)) if error.kind() == io::ErrorKind::NotFound && path == host.agent_log => {}
+        Err((_, error)) if error.kind() == io::ErrorKind::PermissionDenied => {
             story.notes.push("without the agent's own records, which only root can read".to_owned());
         }
-        Err(error) => return Err(failed(&host.agent_log, &error)),
+        Err((path, error)) => {
+            story.notes.push(format!("the agent's own records are not all here: {}", failed(&path, &error)));
+        }
     }
     story.entries.sort_by(|a, b| (a.text("time"), a.source).cmp(&(b.text("time"), b.source)));
     if story.left_out > 0 {
@@ -96,11 +105,16 @@ pub fn collect(host: &Host, task: &str, filter: &Filter<'_>, recorders: &[PathBu
 
 impl Story {
     fn read(&mut self, path: &Path, source: Source, mut fits: impl FnMut(&Value) -> bool) -> io::Result<()> {
-        let mut lines = Lines::open(path)?;
+        let extent = match source {
+            Source::Agent => Extent::Agents,
+            Source::Recorder => Extent::Installed,
+        };
+        let mut lines = extent.open(path)?;
         while let Some((line, end)) = lines.next()? {
             let record = serde_json::from_slice::<Value>(line).ok().filter(|_| end == End::Whole);
             let Some(record) = record.filter(|record| record.is_object() && fits(record)) else { continue };
-            if self.entries.len() < MOST {
+            if self.entries.len() < MOST && self.bytes + line.len() <= BYTES {
+                self.bytes += line.len();
                 let line = String::from_utf8_lossy(line).into_owned();
                 self.entries.push(Entry { source, record, line });
             } else {
