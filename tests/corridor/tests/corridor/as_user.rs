@@ -359,6 +359,20 @@ fn a_process_that_pid_1_starts_late_is_waited_for_until_pid_1_has_ended_it() {
 }
 
 #[test]
+fn an_undo_does_nothing_as_another_uid_that_has_the_users_name_by_now() {
+    let (world, _socket) = world(honest);
+    let request = write(&world, b"new");
+    assert!(world.connect(CLIENT_UID).ask("Helper/FileWrite", &request).completed().undoable);
+    let passwd = fs::read_to_string(world.path("passwd")).unwrap();
+    let renamed = passwd.replace(&format!("{USER}:x:{UID}:"), &format!("{USER}:x:{}:", UID + 1));
+    assert_ne!(passwd, renamed);
+    fs::write(world.path("passwd"), renamed).unwrap();
+    let refused = world.connect(CLIENT_UID).ask("Helper/RequestUndo", &undo(request.meta.as_ref()));
+    assert_eq!(refused.refused().code, "undo_conflict");
+    assert_eq!(content(&world), "new");
+}
+
+#[test]
 fn an_undo_copy_that_is_damaged_is_not_written_back() {
     let (world, _socket) = world(honest);
     let request = write(&world, b"new");
