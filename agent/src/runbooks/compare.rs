@@ -184,13 +184,11 @@ fn of_tool(tool: &Tool) -> Vec<Act> {
     if let Tool::Shell { cmd } = tool {
         return of_command(cmd);
     }
-    match request(tool) {
-        Some(request) => vec![of_request(&request, tool.describe())],
-        None => {
-            let (verb, words) = (tool.name(), tool.describe());
-            vec![Act { key: json!(tool).to_string(), verb, words, is_effect: false }]
-        }
+    if let Some(request) = request(tool) {
+        return vec![of_request(&request, tool.describe())];
     }
+    let (verb, words) = (tool.name(), tool.describe());
+    vec![Act { key: json!(tool).to_string(), verb, words, is_effect: false }]
 }
 
 fn of_command(command: &str) -> Vec<Act> {

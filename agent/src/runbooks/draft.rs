@@ -165,7 +165,9 @@ impl Parameters {
         match tool {
             Tool::Shell { cmd } => match Meaning::of(cmd) {
                 Ok(Meaning::Requests(steps)) => {
-                    steps.into_iter().for_each(|step| self.collect(&Tool::Request(step.request)));
+                    for step in steps {
+                        self.collect(&Tool::Request(step.request));
+                    }
                 }
                 Ok(Meaning::Program) => {
                     let words = split(cmd).unwrap_or_default();
@@ -193,7 +195,9 @@ impl Parameters {
                 other => other.as_str().into_iter().collect(),
             };
             if let Some(kind) = kind(tool, key) {
-                texts.iter().for_each(|text| self.offer(kind, text));
+                for text in texts {
+                    self.offer(kind, text);
+                }
             }
         }
     }

@@ -26,7 +26,7 @@ async fn execute(place: &Place, order: &Value) -> Value {
     serde_json::from_slice(&bytes).unwrap()
 }
 
-fn step(tool: &str, args: Value) -> Value {
+fn step(tool: &str, args: &Value) -> Value {
     json!({ "tool": tool, "args": args })
 }
 
@@ -47,14 +47,14 @@ async fn a_draft_of_a_task_passes_the_check_and_does_the_same_again() {
     let helper = helper(&place);
     place.serve();
     let steps = [
-        step("package", json!({ "action": "install", "names": ["nginx-light"] })),
+        step("package", &json!({ "action": "install", "names": ["nginx-light"] })),
         step(
             "write_file",
-            json!({ "path": "/etc/nginx/conf.d/a.conf", "content": "server {\n\tlisten 80; # 'a' \"b\"\n}\n" }),
+            &json!({ "path": "/etc/nginx/conf.d/a.conf", "content": "server {\n\tlisten 80; # 'a' \"b\"\n}\n" }),
         ),
-        step("service", json!({ "action": "status", "name": "nginx" })),
+        step("service", &json!({ "action": "status", "name": "nginx" })),
         json!({ "command": "systemctl restart nginx.service", "purpose": "", "read_only": false }),
-        step("service", json!({ "action": "status", "name": "nginx" })),
+        step("service", &json!({ "action": "status", "name": "nginx" })),
     ];
     let words = "mend it: nginx's \"site\" # is [down] {x}\nname: evil";
     let (name, text) = drafted(&place, words, &steps).await;
@@ -100,11 +100,11 @@ async fn credentials_and_failures_are_left_out_and_named() {
     helper(&place);
     place.serve();
     let steps = [
-        step("write_file", json!({ "path": "/etc/app.conf", "content": "db_password = hunter2hunter2\n" })),
-        step("run_command", json!({ "name": "add-user", "params": { "token": "abcdefgh12345678" } })),
-        step("write_file", json!({ "path": "/etc/app.sh", "content": "echo ${HOME}\n" })),
-        step("service", json!({ "action": "reload", "name": "cron" })),
-        step("service", json!({ "action": "stop", "name": "locked" })),
+        step("write_file", &json!({ "path": "/etc/app.conf", "content": "db_password = hunter2hunter2\n" })),
+        step("run_command", &json!({ "name": "add-user", "params": { "token": "abcdefgh12345678" } })),
+        step("write_file", &json!({ "path": "/etc/app.sh", "content": "echo ${HOME}\n" })),
+        step("service", &json!({ "action": "reload", "name": "cron" })),
+        step("service", &json!({ "action": "stop", "name": "locked" })),
     ];
     let (_, text) = drafted(&place, "set password=hunter2hunter2 for app", &steps).await;
     assert!(!text.contains("hunter2") && !text.contains("abcdefgh1234"), "{text}");
@@ -129,7 +129,7 @@ async fn a_task_that_did_nothing_has_no_draft() {
     let task = execute(&place, &json!({ "plan": plan })).await;
     let ran = place.run(&["runbook", "from-task", task["id"].as_str().unwrap_or_default()]).await;
     assert_eq!(ran.exit, Exit::Usage, "{task} {ran:?}");
-    let steps = [step("service", json!({ "action": "stop", "name": "locked" }))];
+    let steps = [step("service", &json!({ "action": "stop", "name": "locked" }))];
     let plan = json!({ "plan_type": "command_plan", "goal": "g", "commands": steps });
     let task = execute(&place, &json!({ "plan": plan })).await;
     let ran = place.run(&["runbook", "from-task", task["id"].as_str().unwrap()]).await;

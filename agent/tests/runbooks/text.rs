@@ -85,7 +85,7 @@ fn deep_nesting_is_refused() {
                 assert!(parse(&text).is_err(), "{open} {depth}");
             }
         }
-        let indented: String = (0..300).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+        let indented: String = (0..300).flat_map(|depth| [" ".repeat(depth), "a:\n".to_owned()]).collect();
         assert!(parse(&indented).is_err());
     });
     parsing.unwrap().join().unwrap();
