@@ -566,6 +566,66 @@ async fn a_task_asks_its_person_and_shows_the_first_change_before_it_is_made() {
     assert!(told.contains("8080"), "{told}");
 }
 
+/// A task of a model whose patch has two files, on a terminal that shows its question.
+async fn patch_of_a_model(done: Option<Play>) -> (Terminal, server::Server) {
+    let diff = "--- a/etc/x\n+++ b/etc/x\n@@ -1 +1 @@\n-one\n+ONE\n--- a/etc/y\n+++ b/etc/y\n@@ -1 +1 @@\n-two\n+TWO\n";
+    let server = server::Server::start(vec![
+        calls("apply_patch", &serde_json::json!({ "diff": diff })),
+        calls("finish", &serde_json::json!({ "outcome": "partly", "summary": "patched" })),
+    ])
+    .await;
+    let place = Place::new();
+    let text = format!("[model]\nprovider = \"openai\"\nbase_url = \"http://{}/v1\"\n", server.address);
+    std::fs::write(&place.host.config, text).unwrap();
+    place.serve();
+    let previewed = Play::Events(vec![ended(Status::Previewed, "")]);
+    let script = [describe(), file(b"one\n"), file(b"two\n"), previewed].into_iter().chain(done).collect();
+    let mut terminal = Terminal::run(place, &["run", "set both"], script, Arc::default());
+    terminal.shows("the first change of this session: file.patch /etc/x /etc/y").await;
+    terminal.shows("[y]es, [f]iles one by one, [n]o, t WORDS for something else: ").await;
+    (terminal, server)
+}
+
+#[tokio::test]
+async fn a_person_drops_files_of_a_models_patch_before_it_is_made() {
+    let (mut terminal, server) = patch_of_a_model(Some(Play::Events(vec![ended(Status::Done, "")]))).await;
+    terminal.master.write_all(b"f\n").unwrap();
+    terminal.shows("/etc/x +1 -1: change it? [y]es, [n]o, [a]ll that follow, [q]uit: ").await;
+    terminal.master.write_all(b"n\n").unwrap();
+    terminal.shows("/etc/y +1 -1: change it?").await;
+    terminal.master.write_all(b"y\n").unwrap();
+    let helper = Arc::clone(&terminal.helper.seen);
+    let (_, screen) = terminal.end().await;
+    let sent: v1::FilePatchRequest = helper.lock().unwrap()[4].decode();
+    let paths: Vec<_> = sent.changes.iter().map(|change| change.path.as_str()).collect();
+    assert_eq!(paths, ["/etc/y"], "{screen}");
+    assert!(screen.contains("left out of a patch, as its person chose: /etc/x"), "{screen}");
+    let told = server.seen()[1].body["messages"].to_string();
+    assert!(
+        told.contains("NOT changed, since the person left these files of the patch out: /etc/x"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn who_chooses_no_file_of_a_models_patch_or_quits_has_said_no() {
+    for answers in [&[&b"f\n"[..], b"n\n", b"n\n"][..], &[b"f\n", b"y\n", b"q\n"]] {
+        let (mut terminal, server) = patch_of_a_model(None).await;
+        for (answer, shows) in
+            answers.iter().zip(["/etc/x +1 -1: change it?", "/etc/y +1 -1: change it?", "the person"])
+        {
+            terminal.master.write_all(answer).unwrap();
+            if shows != "the person" {
+                terminal.shows(shows).await;
+            }
+        }
+        let helper = Arc::clone(&terminal.helper.seen);
+        terminal.end().await;
+        assert!(server.seen()[1].body["messages"].to_string().contains("the person said no"));
+        assert_eq!(helper.lock().unwrap().len(), 4, "nothing but the description, the reads and the preview");
+    }
+}
+
 #[tokio::test]
 async fn operator_is_asked_once_about_all_calls_of_one_reply_that_need_approval() {
     let call = |name: &str| {

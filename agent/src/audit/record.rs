@@ -3,7 +3,7 @@
 use crate::protocol::confinement::Profile;
 use crate::protocol::mode::Mode;
 use crate::protocol::owner::Owner;
-use crate::protocol::question::{Choice, Question};
+use crate::protocol::question::{Choice, Question, UserAnswer};
 use crate::protocol::schedule::{Schedule, Trigger};
 use crate::protocol::step::StepResult;
 use crate::protocol::task::{Task, TaskOrder, Work};
@@ -163,17 +163,11 @@ impl Record {
         Self { event: "command", members: took_of(members.object("outcome", &outcome), took) }
     }
 
-    /// A person was shown a question, and this is the answer: the text as it was shown, which has no secrets. `words`: what
-    /// the person wrote; of it, size and digest.
+    /// A person was shown a question, and this is the answer: the text as it was shown, which has no secrets. Of what
+    /// the person wrote, size and digest; of files that they chose, the paths.
     #[must_use]
-    pub fn question(
-        task: &Task,
-        question: &Question,
-        answer: &str,
-        words: Option<&str>,
-        took: Duration,
-    ) -> Self {
-        let Question { number, kind, what, details, choices } = question;
+    pub fn question(task: &Task, question: &Question, answer: &UserAnswer, took: Duration) -> Self {
+        let Question { number, kind, what, details, choices, files } = question;
         let choices = choices.iter().map(|choice| word(*choice)).collect::<Vec<_>>();
         let mut shown = Json::new().text("kind", json(kind).trim_matches('"'));
         if what.len() + details.len() <= SHOWN {
@@ -182,9 +176,15 @@ impl Record {
             shown = shown.text("what", &cut(what)).object("details", &digest_of(details));
         }
         shown = shown.texts("choices", choices.iter().map(String::as_str));
-        let words = words.map_or_else(Json::new, digest_of);
+        shown = shown.texts("files", files.iter().map(|file| file.path.as_str()));
+        let (words, chosen): (&str, &[String]) = match answer {
+            UserAnswer::Text(words) => (words, &[]),
+            UserAnswer::Files(files) => ("", files),
+            UserAnswer::Yes | UserAnswer::Always | UserAnswer::No => ("", &[]),
+        };
         let members = of_task(task).number("number", *number).object("shown", &shown);
-        let members = members.text("answer", answer).object("words", &words);
+        let members = members.text("answer", answer.word()).object("words", &digest_of(words));
+        let members = members.texts("files", chosen.iter().map(String::as_str));
         Self { event: "question", members: took_of(members, took) }
     }
 

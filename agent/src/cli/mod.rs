@@ -17,6 +17,7 @@ mod model;
 mod options;
 mod pager;
 mod patching;
+mod picking;
 mod plans;
 mod progress;
 mod question;

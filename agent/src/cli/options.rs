@@ -231,7 +231,7 @@ pub enum Tasks {
     Answer {
         /// Its id or the beginning of it
         id: String,
-        /// yes, always, no, `t WORDS` for something else, or the words that it wants
+        /// yes, always, no, `files 1 3` for some files of a patch, `t WORDS` for something else, or the words that it wants
         #[arg(required = true, value_name = "TEXT")]
         words: Vec<String>,
     },

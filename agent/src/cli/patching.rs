@@ -1,5 +1,6 @@
 //! `file patch`: a diff, applied to what may be read, and sent as one request.
 
+use super::picking::{Picked, Picker};
 use super::session::Session;
 use super::typed::{content_of, limited};
 use super::verbs::Patch;
@@ -100,32 +101,22 @@ impl Session<'_> {
 
     /// Those that the person wants sent.
     async fn picked(&mut self, resolved: Vec<Resolved>) -> Result<Vec<Resolved>, AgentError> {
-        let (mut picked, mut all) = (Vec::new(), false);
-        for one in resolved {
-            if all {
-                picked.push(one);
-                continue;
-            }
+        let mut picker = Picker::new(resolved.len());
+        let chosen = loop {
+            let Some(one) = resolved.get(picker.at()) else { return Ok(Vec::new()) };
             self.read_diff(&one.view.text()).await;
             if let Some(warning) = risk::of_view(&one.view) {
                 self.console.say(&warning);
             }
-            let question = format!(
-                "{} {}: send it? [y]es, [n]o, [a]ll that follow, [q]uit: ",
-                one.view.path,
-                one.view.counts()
-            );
-            match self.answer(&question).await?.as_str() {
-                "y" | "yes" => picked.push(one),
-                "a" | "all" => {
-                    all = true;
-                    picked.push(one);
-                }
-                "n" | "no" => {}
-                _ => return Err(AgentError::new("cancelled", "nothing has been sent")),
+            let question = Picker::question(&one.view.path, &one.view.counts(), "send");
+            match picker.take(&self.answer(&question).await?) {
+                Picked::Next => {}
+                Picked::Done(places) => break places,
+                Picked::Quit => return Err(AgentError::new("cancelled", "nothing has been sent")),
             }
-        }
-        Ok(picked)
+        };
+        let is_picked = |(at, one)| chosen.contains(&at).then_some(one);
+        Ok(resolved.into_iter().enumerate().filter_map(is_picked).collect())
     }
 
     /// Shows a diff, and waits until the person has read it.

@@ -1,5 +1,6 @@
 //! Questions of a task to its person: showing them, and reading the answer.
 
+use super::picking::{Picked, Picker};
 use super::session::Session;
 use super::terminal::TerminalPrompt;
 use crate::client::agent::AgentClient;
@@ -16,14 +17,50 @@ pub struct OpenQuestion {
     /// The question, as the agent sent it.
     pub question: Question,
     asked: TerminalPrompt,
+    /// The choice of files, once the person has begun with it.
+    picker: Option<Picker>,
 }
 
 impl OpenQuestion {
     /// The body of the answer, once the person has given it.
     pub async fn answer(&mut self) -> Value {
-        let words = self.asked.answer().await;
-        body(&self.question, &words).unwrap_or_else(|| no(&self.question))
+        loop {
+            let words = self.asked.answer().await;
+            let picked = match &mut self.picker {
+                Some(picker) => picker.take(&words),
+                None if wants_files(&self.question, &words) => {
+                    self.picker = Some(Picker::new(self.question.files.len()));
+                    Picked::Next
+                }
+                None => return body(&self.question, &words).unwrap_or_else(|| no(&self.question)),
+            };
+            match picked {
+                Picked::Next => {
+                    let next = self.picker.as_ref().and_then(|picker| self.question.files.get(picker.at()));
+                    let prompt = next.map(|file| Picker::question(&file.path, &file.counts, "change"));
+                    match prompt.map(|prompt| TerminalPrompt::new(&prompt)) {
+                        Some(Ok(asked)) => self.asked = asked,
+                        // The terminal is gone.
+                        Some(Err(_)) | None => return no(&self.question),
+                    }
+                }
+                Picked::Done(chosen) if chosen.is_empty() => return no(&self.question),
+                Picked::Done(chosen) => return files(&self.question, &chosen),
+                Picked::Quit => return no(&self.question),
+            }
+        }
     }
+}
+
+/// Whether the words begin the choice of files.
+fn wants_files(question: &Question, words: &str) -> bool {
+    question.choices.contains(&Choice::Files) && matches!(words.to_lowercase().as_str(), "f" | "files")
+}
+
+/// The body that says yes to the files at these places alone.
+fn files(question: &Question, chosen: &[usize]) -> Value {
+    let paths = chosen.iter().filter_map(|at| question.files.get(*at)).map(|file| &file.path);
+    json!({ "question": question.number, "answer": Choice::Files, "files": paths.collect::<Vec<_>>() })
 }
 
 /// The body that says no: what a malformed answer counts as, and one that cannot be asked for.
@@ -47,12 +84,24 @@ fn body(question: &Question, words: &str) -> Option<Value> {
     if let Some(words) = words.strip_prefix("t ") {
         return text(words.trim());
     }
+    if let Some(numbers) = words.strip_prefix("f ").or_else(|| words.strip_prefix("files ")) {
+        let chosen: Option<Vec<usize>> =
+            numbers.split([' ', ',']).filter(|one| !one.is_empty()).map(place).collect();
+        let is_one =
+            |chosen: &Vec<usize>| !chosen.is_empty() && chosen.iter().all(|at| *at < question.files.len());
+        return chosen.filter(is_one).map(|chosen| files(question, &chosen));
+    }
     match words.to_lowercase().as_str() {
         "y" | "yes" => of(Choice::Yes),
         "a" | "always" => of(Choice::Always),
         "n" | "no" => of(Choice::No),
         _ => None,
     }
+}
+
+/// The place of a file by its number, which counts from 1.
+fn place(number: &str) -> Option<usize> {
+    number.parse::<usize>().ok()?.checked_sub(1)
 }
 
 /// Words are wanted and nothing else.
@@ -70,6 +119,7 @@ fn choices(question: &Question) -> String {
         Choice::Always => "[a]lways for exactly this",
         Choice::No => "[n]o",
         Choice::Text => "t WORDS for something else",
+        Choice::Files => "[f]iles one by one",
     });
     words.collect::<Vec<_>>().join(", ") + ": "
 }
@@ -84,7 +134,7 @@ impl Session<'_> {
     /// Asks a question that was shown; `None` if there is no terminal.
     pub(super) fn put(question: Question) -> Option<OpenQuestion> {
         let asked = TerminalPrompt::new(&choices(&question)).ok()?;
-        Some(OpenQuestion { question, asked })
+        Some(OpenQuestion { question, asked, picker: None })
     }
 
     /// Shows the question of a task elsewhere, and how it is answered.
@@ -92,7 +142,15 @@ impl Session<'_> {
         if let Some(question) = &task.question {
             self.console.result(&format!("  asks: {}", question.what.replace('\n', " ")));
             self.console.result(&question.details);
-            let words = if is_open(question) { "WORDS" } else { "yes|no" };
+            for (at, file) in question.files.iter().enumerate() {
+                let text = format!("  file {}: {} {}", at + 1, file.path, file.counts);
+                self.console.result(&postern_text::line(&text));
+            }
+            let words = match (is_open(question), question.files.is_empty()) {
+                (true, _) => "WORDS",
+                (false, true) => "yes|no",
+                (false, false) => "yes|no|files 1 2",
+            };
             self.console.result(&format!("  with: postern tasks answer {} {words}", task.id));
         }
     }

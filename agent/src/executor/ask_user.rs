@@ -3,7 +3,7 @@
 use super::runner::Runner;
 use crate::agent_loop::tool_result::{CallOutcome, ToolResult};
 use crate::audit::Record;
-use crate::protocol::question::{Choice, Kind, Question, UserAnswer};
+use crate::protocol::question::{AskedFile, Choice, Kind, Question, UserAnswer};
 use crate::protocol::task::{Task, TaskStatus};
 use serde_json::json;
 use tokio::time::Instant;
@@ -18,13 +18,24 @@ impl Runner<'_> {
         details: String,
         choices: &[Choice],
     ) -> UserAnswer {
+        self.ask_of_files(task, (kind, what, details), choices, Vec::new()).await
+    }
+
+    /// The same of a patch, of whose files the person can choose some.
+    pub(super) async fn ask_of_files(
+        &mut self,
+        task: &mut Task,
+        (kind, what, details): (Kind, String, String),
+        choices: &[Choice],
+        files: Vec<AskedFile>,
+    ) -> UserAnswer {
         if !self.order.interactive {
             return UserAnswer::No;
         }
         self.questions += 1;
         let number = self.questions;
         let [what, details] = [what, details].map(|text| self.secrets.text(&text).0);
-        let question = Question { number, kind, what, details, choices: choices.to_vec() };
+        let question = Question { number, kind, what, details, choices: choices.to_vec(), files };
         let (data, began) = (json!(question), Instant::now());
         task.question = Some(question.clone());
         task.status = TaskStatus::Waiting;
@@ -37,9 +48,8 @@ impl Runner<'_> {
         };
         task.question = None;
         task.status = TaskStatus::Running;
-        let words = if let UserAnswer::Text(words) = &answer { Some(words.as_str()) } else { None };
-        self.audit.append(&Record::question(task, &question, word(&answer), words, began.elapsed()));
-        (self.on)("answered", json!({ "number": number, "answer": word(&answer) }), task);
+        self.audit.append(&Record::question(task, &question, &answer, began.elapsed()));
+        (self.on)("answered", json!({ "number": number, "answer": answer.word() }), task);
         self.slot.take().await;
         answer
     }
@@ -54,7 +64,7 @@ impl Runner<'_> {
             UserAnswer::Text(words) => {
                 ToolResult { content: json!({ "status": "ok", "answer": words }), outcome: CallOutcome::Ok }
             }
-            UserAnswer::Yes | UserAnswer::Always | UserAnswer::No => ToolResult {
+            UserAnswer::Yes | UserAnswer::Always | UserAnswer::No | UserAnswer::Files(_) => ToolResult {
                 content: json!({ "status": "denied", "error": why }),
                 outcome: CallOutcome::Failed,
             },
@@ -66,12 +76,3 @@ const NOBODY: &str = "nobody is there to be asked: go by what you can find out, 
     would have to know";
 const NO_ANSWER: &str = "the person gave no answer: go by what you can find out, or end the task and say what you \
     would have to know";
-
-fn word(answer: &UserAnswer) -> &'static str {
-    match answer {
-        UserAnswer::Yes => "yes",
-        UserAnswer::Always => "always",
-        UserAnswer::No => "no",
-        UserAnswer::Text(_) => "text",
-    }
-}

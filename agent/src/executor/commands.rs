@@ -156,7 +156,8 @@ impl Runner<'_> {
                     return Ok(Admitted { consent: "yes", ..admitted });
                 }
                 UserAnswer::Text(other) => text = other,
-                UserAnswer::No => {
+                // No files are offered.
+                UserAnswer::No | UserAnswer::Files(_) => {
                     let why = not_confirmed(self.order.interactive, &admitted.decision);
                     return Err((StepStatus::Denied, AgentError::new("not_approved", why)));
                 }

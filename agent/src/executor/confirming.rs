@@ -7,11 +7,11 @@
 use super::runner::{Runner, step_status};
 use crate::client::patching::{Old, Unread, read_of};
 use crate::client::pending_request::Outcome;
-use crate::protocol::args::{Change, FileChange, OneChange, any};
+use crate::protocol::args::{Change, Changes, FileChange, OneChange, any};
 use crate::protocol::event::{AgentError, Completed, Decision, Event, Status};
 use crate::protocol::file_view::FileView;
 use crate::protocol::mode::Mode;
-use crate::protocol::question::{Choice, Kind, UserAnswer};
+use crate::protocol::question::{AskedFile, Choice, Kind, UserAnswer};
 use crate::protocol::request::Request;
 use crate::protocol::step::StepStatus;
 use crate::protocol::task::Task;
@@ -19,31 +19,42 @@ use crate::protocol::tool::{FileTool, Tool};
 use crate::render::{self, risk};
 use crate::store::Confirmation;
 
-/// Accepted answers to such a question.
+/// Accepted answers to such a question, and to one of a patch of several files.
 const CHOICES: &[Choice] = &[Choice::Yes, Choice::No, Choice::Text];
+const FILE_CHOICES: &[Choice] = &[Choice::Yes, Choice::Files, Choice::No, Choice::Text];
+
+/// What a person lets happen of a request.
+pub(super) enum Agreed {
+    /// All of it, or it was not asked about.
+    Whole,
+    /// The changes of these files alone.
+    Files(Vec<String>),
+    /// Nothing: what came of it.
+    Nothing(Box<Outcome>),
+}
 
 impl Runner<'_> {
     fn needed_confirmation(&self) -> Option<&Confirmation> {
         self.confirmation.as_ref().filter(|confirmation| confirmation.is_needed())
     }
 
-    /// Shows the first change of a session to its person; what came of it, if it is not to be made.
+    /// Shows the first change of a session to its person.
     pub(super) async fn first_change(
         &mut self,
         task: &mut Task,
         number: usize,
         request: &Request,
         views: &[FileView],
-    ) -> Option<Outcome> {
+    ) -> Agreed {
         let is_first = self.needed_confirmation().is_some_and(Confirmation::is_first);
         if !is_first || !self.order.interactive || !request.is_effect() {
-            return None;
+            return Agreed::Whole;
         }
         let foreseen = self.ask_once(task, number, request.clone(), Mode::Preview).await;
         match step_status(&foreseen.end, false) {
-            StepStatus::Cancelled => return Some(foreseen),
+            StepStatus::Cancelled => return Agreed::Nothing(Box::new(foreseen)),
             // Nobody need be asked about what the policy does not let happen.
-            StepStatus::Refused => return None,
+            StepStatus::Refused => return Agreed::Whole,
             StepStatus::Ok
             | StepStatus::Error
             | StepStatus::Truncated
@@ -56,7 +67,7 @@ impl Runner<'_> {
         self.agreed(task, number, request, views, (Kind::FirstChange, what, details)).await
     }
 
-    /// Asks the person; what came of it, if the answer is not yes.
+    /// Asks the person. A yes is for the changes that were shown: each request names what its files held then.
     async fn agreed(
         &mut self,
         task: &mut Task,
@@ -64,22 +75,31 @@ impl Runner<'_> {
         request: &Request,
         views: &[FileView],
         (kind, what, details): (Kind, String, String),
-    ) -> Option<Outcome> {
+    ) -> Agreed {
         // Above the rest, which the model writes.
         let mut lines = risk::of_request(request, views);
         lines.push(details);
         let details = lines.join("\n");
-        let why = match self.ask_user(task, kind, what, details, CHOICES).await {
-            UserAnswer::Yes | UserAnswer::Always => {
-                if let Some(confirmation) = &self.confirmation {
-                    confirmation.let_through();
-                }
-                return None;
-            }
+        let files = asked_files(request, views);
+        let choices = if files.is_empty() { CHOICES } else { FILE_CHOICES };
+        let answer = self.ask_of_files(task, (kind, what, details), choices, files).await;
+        if let (UserAnswer::Yes | UserAnswer::Always | UserAnswer::Files(_), Some(confirmation)) =
+            (&answer, &self.confirmation)
+        {
+            confirmation.let_through();
+        }
+        let why = match answer {
+            UserAnswer::Yes | UserAnswer::Always => return Agreed::Whole,
+            UserAnswer::Files(files) => return Agreed::Files(files),
             UserAnswer::No => "the person said no".to_owned(),
             UserAnswer::Text(words) => format!("the person said no, and says instead: {words}"),
         };
-        Some(self.not_asked(task, number, request.clone(), AgentError::new("not_approved", why)))
+        self.not_agreed(task, number, request, why)
+    }
+
+    fn not_agreed(&self, task: &Task, number: usize, request: &Request, why: String) -> Agreed {
+        let fault = AgentError::new("not_approved", why);
+        Agreed::Nothing(Box::new(self.not_asked(task, number, request.clone(), fault)))
     }
 
     /// Makes a file hold a content, unless that needs a person's word and there is none.
@@ -121,28 +141,31 @@ impl Runner<'_> {
                     )
                     .await
                 {
-                    Some(refused) => refused,
-                    None => self.ask(task, number, request, mode).await,
+                    Agreed::Nothing(refused) => *refused,
+                    // One file is no choice.
+                    Agreed::Whole | Agreed::Files(_) => self.ask(task, number, request, mode).await,
                 };
             }
         };
         let view = old.view(path, Some(content));
         let request = write(old.expect());
-        if let Some(refused) = self.may_change(task, number, &request, std::slice::from_ref(&view)).await {
-            return refused;
+        if let Agreed::Nothing(refused) =
+            self.may_change(task, number, &request, std::slice::from_ref(&view)).await
+        {
+            return *refused;
         }
         self.ask_seen(task, number, request, mode, &[view]).await
     }
 
-    /// Whether files may be changed as shown; what came of it, if not.
+    /// Whether files may be changed as shown.
     pub(super) async fn may_change(
         &mut self,
         task: &mut Task,
         number: usize,
         request: &Request,
         views: &[FileView],
-    ) -> Option<Outcome> {
-        let confirmation = self.needed_confirmation()?;
+    ) -> Agreed {
+        let Some(confirmation) = self.needed_confirmation() else { return Agreed::Whole };
         let details = || views.iter().map(FileView::text).collect::<String>();
         let rewritten = views.iter().find(|view| view.is_rewrite());
         let unseen =
@@ -157,7 +180,7 @@ impl Runner<'_> {
         } else if let (Request::FileWrite(_), Some(view)) = (request, unseen) {
             (Kind::Overwrite, format!("{:?} exists, and the model has not read it", view.path), details())
         } else {
-            return None;
+            return Agreed::Whole;
         };
         self.overwrite(task, number, request, views, asked).await
     }
@@ -169,7 +192,7 @@ impl Runner<'_> {
         request: &Request,
         views: &[FileView],
         (kind, what, details): (Kind, String, String),
-    ) -> Option<Outcome> {
+    ) -> Agreed {
         if self.order.interactive {
             return self.agreed(task, number, request, views, (kind, what, details)).await;
         }
@@ -179,7 +202,7 @@ impl Runner<'_> {
             "change less of it, or end the task and say what should be written"
         };
         let why = format!("{what}, and nobody is there to be asked: {instead}");
-        Some(self.not_asked(task, number, request.clone(), AgentError::new("not_approved", why)))
+        self.not_agreed(task, number, request, why)
     }
 
     /// Reads the current content. `Err(None)` where reading needs an operator's approval.
@@ -204,6 +227,16 @@ impl Runner<'_> {
         {
             confirmation.saw(path);
         }
+    }
+}
+
+/// The files of a patch of several, of which a person can choose some.
+fn asked_files(request: &Request, views: &[FileView]) -> Vec<AskedFile> {
+    match request {
+        Request::FilePatch(Changes { changes }) if changes.len() > 1 && changes.len() == views.len() => {
+            views.iter().map(|view| AskedFile { path: view.path.clone(), counts: view.counts() }).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -184,7 +184,7 @@ impl Planning<'_, '_> {
                     UserAnswer::Text(words) => {
                         ToolResult { content: json!({ "answer": words }), outcome: CallOutcome::Ok }
                     }
-                    UserAnswer::Yes | UserAnswer::Always | UserAnswer::No => {
+                    UserAnswer::Yes | UserAnswer::Always | UserAnswer::No | UserAnswer::Files(_) => {
                         self.plan = Some(Ok(Plan::UserInput(input)));
                         over
                     }

@@ -3,6 +3,8 @@
 use super::ahead::EarlyResult;
 use super::approved::ApprovedReads;
 use super::command_runner::Commands;
+use super::composed::{leave_out, tell_left_out};
+use super::confirming::Agreed;
 use super::runbooks::Reviewed;
 use crate::agent_loop::budget::Budget;
 use crate::audit::{AuditLog, Record};
@@ -172,10 +174,13 @@ impl Runner<'_> {
         if let Err(why) = self.secrets.check(&self.tool, &request) {
             return self.not_asked(task, number, request, AgentError::new("placeholder_refused", why));
         }
-        if mode == Mode::Execute
-            && let Some(refused) = Box::pin(self.first_change(task, number, &request, views)).await
-        {
-            return refused;
+        let (mut request, mut left_out) = (request, Vec::new());
+        if mode == Mode::Execute {
+            match Box::pin(self.first_change(task, number, &request, views)).await {
+                Agreed::Whole => {}
+                Agreed::Files(files) => left_out = leave_out(&mut request, &files),
+                Agreed::Nothing(outcome) => return *outcome,
+            }
         }
         let mut outcome = self.ask_once(task, number, request.clone(), mode).await;
         let unknown = matches!(&outcome.end, Event::Completed(c) if c.status == Status::Interrupted);
@@ -186,6 +191,7 @@ impl Runner<'_> {
         if mode == Mode::Execute {
             self.record(task, &request, &outcome).await;
         }
+        tell_left_out(task, &mut outcome, &left_out);
         outcome
     }
 

@@ -4,6 +4,7 @@
 
 use super::ahead::EarlyResult;
 use super::asking::EventRelay;
+use super::confirming::Agreed;
 use super::model::tool;
 use super::runner::Runner;
 use crate::client::pending_request::{Outcome, PendingRequest, left};
@@ -64,7 +65,9 @@ impl Runner<'_> {
         // The answer to a session's first change holds for all that are sent with it.
         if let Some(Candidate { number, request, .. }) = group.first() {
             let (number, request) = (*number, request.clone());
-            if let Some(outcome) = Box::pin(self.first_change(task, number, &request, &[])).await {
+            // Without views of files there is no choice among them.
+            if let Agreed::Nothing(outcome) = Box::pin(self.first_change(task, number, &request, &[])).await {
+                let outcome = *outcome;
                 self.ahead.push(EarlyResult { number, request, outcome });
                 return;
             }

@@ -20,6 +20,18 @@ pub struct Question {
     pub details: String,
     /// The answers that are taken.
     pub choices: Vec<Choice>,
+    /// The files among which a person can choose; empty where they cannot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<AskedFile>,
+}
+
+/// A file of a patch that a person can leave out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AskedFile {
+    /// The file.
+    pub path: String,
+    /// `+3 -1`, and what a person should know of it.
+    pub counts: String,
 }
 
 /// Why a person is asked.
@@ -56,6 +68,8 @@ pub enum Choice {
     No,
     /// Words: another text for what was asked about, or what the model wants to know.
     Text,
+    /// Yes to some of the files.
+    Files,
 }
 
 /// An answer.
@@ -69,6 +83,22 @@ pub enum UserAnswer {
     No,
     /// Words.
     Text(String),
+    /// Yes to these files of the question, and no to its others.
+    Files(Vec<String>),
+}
+
+impl UserAnswer {
+    /// Its choice in a word.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::Always => "always",
+            Self::No => "no",
+            Self::Text(_) => "text",
+            Self::Files(_) => "files",
+        }
+    }
 }
 
 /// The person behind a task.

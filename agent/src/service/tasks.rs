@@ -191,6 +191,9 @@ pub struct AnswerBody {
     /// With `text` alone.
     #[serde(default)]
     text: Option<String>,
+    /// With `files` alone: the paths of the question's files that may be changed.
+    #[serde(default)]
+    files: Option<Vec<String>>,
 }
 
 #[utoipa::path(post, path = "/tasks/{id}/answer", params(("id" = String, Path, description = "or the beginning of it")),
@@ -203,7 +206,7 @@ pub async fn answer(
     headers: HeaderMap,
     body: Result<Json<AnswerBody>, JsonRejection>,
 ) -> Response {
-    let AnswerBody { question, answer, text } = match body {
+    let AnswerBody { question, answer, text, files } = match body {
         Ok(Json(body)) => body,
         Err(rejection) => return bad_body(&rejection),
     };
@@ -212,20 +215,27 @@ pub async fn answer(
         Err(answer) => return *answer,
     };
     entry.quote(owner, named_session(&headers));
-    let is_offered = entry
-        .task()
-        .question
-        .is_some_and(|asked| asked.number == question && asked.choices.contains(&answer));
-    let answer = match (answer, text) {
-        (Choice::Yes, None) => UserAnswer::Yes,
-        (Choice::Always, None) => UserAnswer::Always,
-        (Choice::No, None) => UserAnswer::No,
-        (Choice::Text, Some(text)) => UserAnswer::Text(text),
+    let asked = entry.task().question.filter(|asked| asked.number == question);
+    let is_offered = asked.as_ref().is_some_and(|asked| asked.choices.contains(&answer));
+    let of_it = asked.map(|asked| asked.files).unwrap_or_default();
+    let answer = match (answer, text, files) {
+        (Choice::Yes, None, None) => UserAnswer::Yes,
+        (Choice::Always, None, None) => UserAnswer::Always,
+        (Choice::No, None, None) => UserAnswer::No,
+        (Choice::Text, Some(text), None) => UserAnswer::Text(text),
+        (Choice::Files, None, Some(files)) => {
+            let has = |path: &String| of_it.iter().any(|file| file.path == *path);
+            if is_offered && (files.is_empty() || !files.iter().all(has)) {
+                let why = "files are some of the question's files, by their paths";
+                return fault(StatusCode::BAD_REQUEST, "invalid_argument", why);
+            }
+            UserAnswer::Files(files)
+        }
         _ => {
             return fault(
                 StatusCode::BAD_REQUEST,
                 "invalid_argument",
-                "text goes with the answer text alone",
+                "text goes with the answer text alone, and files with the answer files",
             );
         }
     };

@@ -50,7 +50,9 @@ async fn reports_failures_missing_grants_repeated_approvals_and_repeated_tasks_o
     }
     run(&place, "stop nginx", 2).await;
     run(&place, "restart ssh", 1).await;
-    (0..3).for_each(|_| helper.add(approved()));
+    for _ in 0..3 {
+        helper.add(approved());
+    }
     run(&place, "restart nginx", 3).await;
     let ran = place.run(&["insights", "--json"]).await;
     assert_eq!(ran.exit, Exit::Done, "{ran:?}");
@@ -116,7 +118,9 @@ async fn what_a_person_denied_once_is_neither_a_missing_grant_nor_a_repeated_app
     let place = Place::new();
     let helper = place.helper(Vec::new());
     place.serve();
-    (0..3).for_each(|_| helper.add(approved()));
+    for _ in 0..3 {
+        helper.add(approved());
+    }
     helper.add(refusal("no_grant"));
     helper.add(refusal("not_approved"));
     run(&place, "restart nginx", 5).await;

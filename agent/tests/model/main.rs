@@ -22,6 +22,7 @@ mod knowledge;
 mod looks;
 mod loops;
 mod outcomes;
+mod patch_files;
 mod plan_scenarios;
 mod plans;
 mod prompt;
