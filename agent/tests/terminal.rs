@@ -580,7 +580,7 @@ async fn patch_of_a_model(done: Option<Play>) -> (Terminal, server::Server) {
     place.serve();
     let previewed = Play::Events(vec![ended(Status::Previewed, "")]);
     let script = [describe(), file(b"one\n"), file(b"two\n"), previewed].into_iter().chain(done).collect();
-    let mut terminal = Terminal::run(place, &["run", "set both"], script, Arc::default());
+    let terminal = Terminal::run(place, &["run", "set both"], script, Arc::default());
     terminal.shows("the first change of this session: file.patch /etc/x /etc/y").await;
     terminal.shows("[y]es, [f]iles one by one, [n]o, t WORDS for something else: ").await;
     (terminal, server)
