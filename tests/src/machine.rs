@@ -140,6 +140,23 @@ impl Machine {
         let _ = call(["copy", &self.name, from, to]).ok();
     }
 
+    /// Runs a command at a terminal of root's where a person answers: a list of `[TEXT, ANSWER]`, each typed when its text
+    /// stands there (`tests/models/person.py`).
+    ///
+    /// # Panics
+    /// When the person cannot be copied into the machine.
+    #[must_use]
+    pub fn at_a_terminal(&self, answers: &serde_json::Value, command: &str) -> Output {
+        let person = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/person.py");
+        self.copy_in(&person, "/var/tmp/person.py");
+        let script = format!(
+            "cat > /var/tmp/answers.json <<'END'\n{answers}\nEND\n\
+             exec python3 /var/tmp/person.py /var/tmp/answers.json sh -c '{}'",
+            command.replace('\'', "'\\''")
+        );
+        self.root(&["sh", "-ec", &script])
+    }
+
     /// Sends a signal to the main processes of a unit or of all that a glob names.
     pub fn kill(&self, unit: &str, signal: &str) {
         let _ = self.root(&["systemctl", "kill", "--signal", signal, "--", unit]);

@@ -2,25 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use postern_tests::{Machine, Output, Release, deb, on_each_release};
-use serde_json::{Value, json};
+use postern_tests::{Machine, Release, deb, on_each_release};
+use serde_json::json;
 
 on_each_release!(from_the_package_to_a_validated_change_of_a_site_in_three_commands);
 
-/// Runs a command at a terminal where a person answers (`tests/models/person.py`).
-fn at_a_terminal(machine: &Machine, answers: &Value, command: &str) -> Output {
-    let script = format!(
-        "cat > /var/tmp/answers.json <<'END'\n{answers}\nEND\n\
-         exec python3 /var/tmp/person.py /var/tmp/answers.json sh -c '{}'",
-        command.replace('\'', "'\\''")
-    );
-    machine.root(&["sh", "-ec", &script])
-}
-
 fn host(release: Release) -> Machine {
     let machine = Machine::boot(release);
-    let person = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/person.py");
-    machine.copy_in(&person, "/var/tmp/person.py");
     machine.copy_in(&deb(), "/var/tmp/postern.deb");
     let _ = machine
         .shell(
@@ -58,7 +46,7 @@ fn from_the_package_to_a_validated_change_of_a_site_in_three_commands(release: R
 
     // An interruption after the third answer: what was answered is done.
     let answers = json!([QUESTIONS[0], QUESTIONS[1], QUESTIONS[2], ["4/5", "^C"]]);
-    let interrupted = at_a_terminal(&machine, &answers, "postern-admin init");
+    let interrupted = machine.at_a_terminal(&answers, "postern-admin init");
     assert_eq!(interrupted.code, 128 + 2, "{interrupted}");
     assert!(machine.shell("id -nG ann").ok().contains("postern-users"));
     assert_eq!(machine.shell("ls /etc/postern/policy.d").ok(), "");
@@ -68,7 +56,7 @@ fn from_the_package_to_a_validated_change_of_a_site_in_three_commands(release: R
     answers[0].1 = "";
     answers[1].1 = "";
     answers[2].1 = "";
-    let init = at_a_terminal(&machine, &json!(answers), "postern-admin init");
+    let init = machine.at_a_terminal(&json!(answers), "postern-admin init");
     assert_eq!(init.code, 0, "{init}");
     for words in [
         "postern-users: ann (was there)",
@@ -86,7 +74,7 @@ fn from_the_package_to_a_validated_change_of_a_site_in_three_commands(release: R
         "write 'server { listen 8090; root /var/www/html; }' to /etc/nginx/conf.d/site.conf and reload nginx";
     let _ = machine.shell(&format!("cat > /home/ann/task <<'END'\npostern run \"{task}\"\nEND")).ok();
     let login = "exec runuser -l ann --session-command 'sh ~/task'";
-    let ran = at_a_terminal(&machine, &json!([["its last digits, to agree", "digest:4"]]), login);
+    let ran = machine.at_a_terminal(&json!([["its last digits, to agree", "digest:4"]]), login);
     assert_eq!(ran.code, 0, "{ran}");
     let took = begun.elapsed();
     let _ =
@@ -167,7 +155,7 @@ fn a_bad_configuration_is_not_written(machine: &Machine) {
     let task = "write 'server { lisen 8090; }' to /etc/nginx/conf.d/bad.conf and reload nginx";
     let _ = machine.shell(&format!("cat > /home/ann/task <<'END'\npostern run \"{task}\"\nEND")).ok();
     let login = "exec runuser -l ann --session-command 'sh ~/task'";
-    let ran = at_a_terminal(machine, &json!([["its last digits, to agree", "digest:4"]]), login);
+    let ran = machine.at_a_terminal(&json!([["its last digits, to agree", "digest:4"]]), login);
     assert_eq!(ran.code, 1, "{ran}");
     let _ = machine
         .shell("test ! -e /etc/nginx/conf.d/bad.conf; curl -sf -o /dev/null http://localhost:8090/index.nginx-debian.html")

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use postern_tests::{Installed, Release, deb, on_each_release};
+use serde_json::json;
 
 on_each_release!(
     installs_what_the_contract_names,
     an_upgrade_keeps_policy_log_and_service,
     an_upgrade_in_the_middle_of_an_order_leaves_one_end,
+    an_upgrade_in_the_middle_of_a_task_loses_and_repeats_nothing,
     a_purge_leaves_the_audit_log_alone,
     a_purge_takes_the_audit_log_when_asked,
 );
@@ -179,8 +181,8 @@ fn completions_in_bash_know_what_is_granted(host: &Installed) {
     );
 }
 
-fn an_upgrade_in_the_middle_of_an_order_leaves_one_end(release: Release) {
-    let host = Installed::on(release);
+/// Grants the start of a unit that takes 20 s.
+fn with_a_slow_unit(host: &Installed) {
     host.grant(
         r#"
 [[rule]]
@@ -196,14 +198,101 @@ matches = [{ unit = "slow.service" }]
     let _ = host
         .shell(
             "printf '[Service]\\nType=oneshot\\nRemainAfterExit=yes\\nExecStart=/bin/sleep 20\\n' > /etc/systemd/system/slow.service; \
-             systemctl daemon-reload; systemd-run --collect --unit asker --uid visitor -- postern service start slow; \
-             for i in $(seq 100); do systemctl is-active slow | grep -q activating && break; sleep 0.1; done",
+             systemctl daemon-reload",
         )
+        .ok();
+}
+
+/// Asks for the start of the slow unit by the command, and puts the package in again while it starts.
+fn upgrade_while_the_slow_unit_starts(host: &Installed, command: &str) {
+    let _ = host
+        .shell(&format!(
+            "systemd-run --collect --unit asker --uid visitor -- {command}; \
+             timeout 60 sh -c 'until systemctl is-active slow | grep -q activating; do sleep 0.1; done'"
+        ))
         .ok();
     let _ = host.install_deb(&deb()).ok();
     let _ = host
-        .shell("for i in $(seq 300); do systemctl is-active slow | grep -qx active && break; sleep 0.1; done")
+        .shell("timeout 60 sh -c 'until systemctl is-active slow | grep -qx active; do sleep 0.1; done'")
         .ok();
+}
+
+/// A task of three steps: the second is in root's hands when the package is replaced.
+fn an_upgrade_in_the_middle_of_a_task_loses_and_repeats_nothing(release: Release) {
+    let host = Installed::on(release);
+    with_a_slow_unit(&host);
+    host.with_model(
+        &json!([
+            { "tool": "write_file", "args": { "path": "/var/www/html/index.html", "content": "before\n" } },
+            { "tool": "service", "args": { "action": "start", "name": "slow" } },
+            { "tool": "service", "args": { "action": "status", "name": "slow" } },
+            { "tool": "finish", "args": { "outcome": "done", "summary": "slow was started" } },
+        ]),
+        "",
+    );
+    let _ = host.shell("mkdir -p /var/www/html").ok();
+    upgrade_while_the_slow_unit_starts(&host, "postern run 'write the page, then start slow'");
+    let tasks = host.visitor(&["postern", "tasks", "list", "--json"]);
+    let tasks = tasks.json();
+    let task = &tasks["tasks"][0];
+    assert_eq!(task["status"], "interrupted", "{tasks}");
+    let id = task["id"].as_str().expect("an id");
+    let resumed = host.visitor(&["postern", "tasks", "resume", id, "--json"]);
+    let told = resumed.json();
+    assert_eq!(told["status"], "completed", "{resumed}\n{}", host.journal("postern-agent.service"));
+    assert_eq!(host.shell("cat /var/www/html/index.html").ok(), "before\n");
+    let log = host.shell("cat /var/log/postern/audit.jsonl").ok();
+    let records: Vec<serde_json::Value> =
+        log.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
+    for verb in ["file.write", "unit.start"] {
+        let events: Vec<_> = records
+            .iter()
+            .filter(|record| record["task"] == id && record["verb"] == verb)
+            .map(|record| record["event"].as_str().unwrap_or_default())
+            .collect();
+        assert_eq!(events, ["begin", "end"], "{verb} in {log}");
+    }
+    let results = told["results"].as_array().expect("results");
+    let went: Vec<_> = results.iter().map(|r| (r["tool"].as_str(), r["status"].as_str())).collect();
+    assert_eq!(
+        went,
+        [(Some("write_file"), Some("ok")), (Some("service"), Some("ok")), (Some("service"), Some("ok"))],
+        "{told}"
+    );
+    let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
+}
+
+/// The installed scripts, in the shells that read them; bash's is in the test of an upgrade.
+#[test]
+fn completions_in_zsh_and_fish_know_what_is_granted() {
+    let host = Installed::on_offering(Release::Trixie, &["zsh", "fish"]);
+    let _ = host.shell("DEBIAN_FRONTEND=noninteractive apt-get -q -y install zsh fish >&2").ok();
+    let fish = |words: &str| {
+        let found = host.shell(&format!("fish -c 'complete --do-complete \"{words}\"'")).ok();
+        found.lines().map(|line| line.split('\t').next().unwrap_or(line).to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(fish("postern-admin policy reh"), ["rehearse"]);
+    assert_eq!(fish("postern-admin policy explain unit.reload nginx."), ["nginx.service"]);
+    assert_eq!(fish("postern runbook sh"), ["show"]);
+    // zsh completes at a terminal alone: what Tab makes of the words is run.
+    let answers = json!([
+        ["PROMPT", "autoload -Uz compinit && compinit -u; echo rea''dy"],
+        ["ready", "postern-admin policy reh\t--help"],
+        [
+            "Usage: postern-admin policy rehearse",
+            "postern-admin policy explain --client agent unit.reload nginx.\t"
+        ],
+        ["nginx.service", "postern runbook sh\t--help"],
+        ["Usage: postern runbook show", "exit"],
+    ]);
+    let zsh = host.at_a_terminal(&answers, "PS1='PROMPT ' TERM=dumb zsh -f -i");
+    assert_eq!(zsh.code, 0, "{zsh}");
+}
+
+fn an_upgrade_in_the_middle_of_an_order_leaves_one_end(release: Release) {
+    let host = Installed::on(release);
+    with_a_slow_unit(&host);
+    upgrade_while_the_slow_unit_starts(&host, "postern service start slow");
     let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
     let events = host
         .shell(
