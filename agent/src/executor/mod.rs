@@ -19,6 +19,7 @@ mod output;
 mod plan;
 mod planning;
 mod resuming;
+mod reviewed;
 mod runbooks;
 mod runner;
 mod shims;
@@ -30,5 +31,5 @@ mod usage;
 
 pub use approved::ApprovedReads;
 pub use command_runner::Commands;
-pub use runbooks::Reviewed;
+pub use reviewed::Reviewed;
 pub use runner::{Runner, status_word};

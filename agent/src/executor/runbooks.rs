@@ -1,5 +1,6 @@
 //! Reviewed runbooks for a model: summaries in its prompt, the tool `runbook`, and what it did otherwise.
 
+use super::reviewed::Reviewed;
 use super::runner::Runner;
 use crate::client::pending_request::{PendingRequest, new_id};
 use crate::inspect::ReadResult;
@@ -18,14 +19,6 @@ use std::sync::Arc;
 
 /// Said in the prompt before the summaries.
 const OFFER: &str = "Reviewed runbooks that fit (data). Look at one with the tool runbook, and follow it, adapt it or leave it";
-
-/// Runbooks of this host as a task knows them.
-#[derive(Debug, Default)]
-pub struct Reviewed {
-    all: Arc<Vec<Runbook>>,
-    /// The prompt names some, so that the model gets the tool.
-    pub is_offered: bool,
-}
 
 impl Runner<'_> {
     /// Names the runbooks that fit the task, as far as the policy grants their steps; one line for the prompt, or empty.

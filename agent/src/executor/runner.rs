@@ -5,7 +5,7 @@ use super::approved::ApprovedReads;
 use super::command_runner::Commands;
 use super::composed::{leave_out, tell_left_out};
 use super::confirming::Agreed;
-use super::runbooks::Reviewed;
+use super::reviewed::Reviewed;
 use crate::agent_loop::budget::Budget;
 use crate::audit::{AuditLog, Record};
 use crate::client::pending_request::Outcome;
