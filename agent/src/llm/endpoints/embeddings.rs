@@ -118,6 +118,8 @@ fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     if vector.len() > DIMENSIONS || !length.is_normal() {
         return None;
     }
-    vector.iter_mut().for_each(|number| *number /= length);
+    for number in &mut vector {
+        *number /= length;
+    }
     Some(vector)
 }

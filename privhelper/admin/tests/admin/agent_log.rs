@@ -199,24 +199,26 @@ fn replaced(by: impl Fn(&std::path::Path)) -> TestHost {
     host
 }
 
+/// Puts something in the place of the agent's log, whose directory this gets.
+type Replace<'a> = Box<dyn Fn(&std::path::Path) + 'a>;
+
 #[test]
 fn what_is_no_file_in_the_place_of_the_agents_log_is_reported_and_holds_nobody_up() {
     let outside = tempfile::tempdir().unwrap();
     let real = outside.path().join("audit.jsonl");
     fs::write(&real, &agents().bytes).unwrap();
     let link = |to: &std::path::Path, log: &std::path::Path| std::os::unix::fs::symlink(to, log).unwrap();
-    type Replace<'a> = Box<dyn Fn(&std::path::Path) + 'a>;
     let plays: [(Replace<'_>, &str); 8] = [
         (
             Box::new(|log| {
-                nix::unistd::mkfifo(&log.join("audit.jsonl"), nix::sys::stat::Mode::S_IRWXU).unwrap()
+                nix::unistd::mkfifo(&log.join("audit.jsonl"), nix::sys::stat::Mode::S_IRWXU).unwrap();
             }),
             "no regular file",
         ),
         (
             Box::new(|log| {
                 nix::unistd::mkfifo(&log.join("audit-000000000001.jsonl"), nix::sys::stat::Mode::S_IRWXU)
-                    .unwrap()
+                    .unwrap();
             }),
             "no regular file",
         ),
@@ -260,7 +262,7 @@ fn a_packed_file_in_the_place_of_the_agents_log_is_not_unpacked() {
 
 #[test]
 fn nonsense_that_the_agent_has_noted_is_reported() {
-    for (seq, tip) in [(u64::MAX, "0".repeat(64)), (3, "f".repeat(64)), (5, agents().prev.to_string())] {
+    for (seq, tip) in [(u64::MAX, "0".repeat(64)), (3, "f".repeat(64)), (5, agents().prev.clone())] {
         let (host, mut recorder, agent) = (TestHost::new(""), Log::new(), agents());
         recorder.add("start", "");
         note(&mut recorder, AGENT, &agent);
