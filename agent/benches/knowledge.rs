@@ -36,7 +36,7 @@ fn base(root: &Path, state: &Path) -> KnowledgeBase {
     };
     let mut knowledge = Knowledge::default();
     if let Ok(url) = std::env::var("POSTERN_EMBEDDINGS") {
-        knowledge.embedding_model = "any".to_owned();
+        "any".clone_into(&mut knowledge.embedding_model);
         knowledge.embedding_url = Some(BaseUrl::from_text(&url).expect("an address"));
         knowledge.embedding_timeout = Span::seconds(60);
     }

@@ -198,6 +198,7 @@ async fn a_collector_gets_the_spans_of_a_task_after_it_refused_them_once_and_no_
 struct Rotel(Child);
 
 impl Rotel {
+    #[expect(clippy::disallowed_methods, reason = "a test starts the collector that it is about")]
     /// Starts it: what it gets over OTLP/HTTP at the first address it sends to the second.
     fn start(program: &OsStr, at: &str, to: SocketAddr, place: &Place) -> Self {
         let grpc = free();
