@@ -1,6 +1,6 @@
 //! Steps that find out first what they ask for: a diff becomes changes, the beginning of an id the whole.
 
-use super::confirming::Agreed;
+use super::agreed::{Agreed, leave_out, tell_left_out};
 use super::runner::{Runner, step_status};
 use crate::client::patching::{Old, Unread, read_of, resolve};
 use crate::client::pending_request::Outcome;
@@ -117,25 +117,4 @@ impl Runner<'_> {
     ) -> Outcome {
         Outcome::ended(&self.prepare(task, number, request, self.order.mode), Event::Error(fault))
     }
-}
-
-/// Leaves the other files than these out of a patch, and returns them.
-pub(super) fn leave_out(request: &mut Request, files: &[String]) -> Vec<String> {
-    let Request::FilePatch(Changes { changes }) = request else { return Vec::new() };
-    let (kept, left_out) =
-        std::mem::take(changes).into_iter().partition(|change| files.contains(&change.path));
-    *changes = kept;
-    let left_out: Vec<FileChange> = left_out;
-    left_out.into_iter().map(|change| change.path).collect()
-}
-
-/// Says which files of a patch a person left out: to the model in the result, to the person in the record.
-pub(super) fn tell_left_out(task: &mut Task, outcome: &mut Outcome, left_out: &[String]) {
-    if left_out.is_empty() {
-        return;
-    }
-    let paths = left_out.join(", ");
-    let told = format!("NOT changed, since the person left these files of the patch out: {paths}\n");
-    outcome.stdout.extend_from_slice(told.as_bytes());
-    task.warnings.push(format!("left out of a patch, as its person chose: {paths}"));
 }

@@ -4,6 +4,7 @@
 //! Where nobody is there, the first change goes on, since the policy decides on it; the other two are not
 //! made: the model is told why, and can read the file first or change less of it.
 
+use super::agreed::Agreed;
 use super::runner::{Runner, step_status};
 use crate::client::patching::{Old, Unread, read_of};
 use crate::client::pending_request::Outcome;
@@ -22,16 +23,6 @@ use crate::store::Confirmation;
 /// Accepted answers to such a question, and to one of a patch of several files.
 const CHOICES: &[Choice] = &[Choice::Yes, Choice::No, Choice::Text];
 const FILE_CHOICES: &[Choice] = &[Choice::Yes, Choice::Files, Choice::No, Choice::Text];
-
-/// What a person lets happen of a request.
-pub(super) enum Agreed {
-    /// All of it, or it was not asked about.
-    Whole,
-    /// The changes of these files alone.
-    Files(Vec<String>),
-    /// Nothing: what came of it.
-    Nothing(Box<Outcome>),
-}
 
 impl Runner<'_> {
     fn needed_confirmation(&self) -> Option<&Confirmation> {

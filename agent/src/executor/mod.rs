@@ -1,5 +1,6 @@
 //! Executes a task: its steps, its plan or its model's calls.
 
+mod agreed;
 mod ahead;
 mod approved;
 mod ask_user;

@@ -1,10 +1,9 @@
 //! Runs an order, and sends each of its requests once, recorded as a change.
 
+use super::agreed::{Agreed, leave_out, tell_left_out};
 use super::ahead::EarlyResult;
 use super::approved::ApprovedReads;
 use super::command_runner::Commands;
-use super::composed::{leave_out, tell_left_out};
-use super::confirming::Agreed;
 use super::reviewed::Reviewed;
 use crate::agent_loop::budget::Budget;
 use crate::audit::{AuditLog, Record};

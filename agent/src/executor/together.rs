@@ -2,9 +2,9 @@
 //!
 //! Only calls whose order does not matter: once it is approved, each runs by itself.
 
+use super::agreed::Agreed;
 use super::ahead::EarlyResult;
 use super::asking::EventRelay;
-use super::confirming::Agreed;
 use super::model::tool;
 use super::runner::Runner;
 use crate::client::pending_request::{Outcome, PendingRequest, left};
