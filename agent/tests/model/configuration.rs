@@ -20,7 +20,7 @@ fn the_example_that_is_installed_shows_the_defaults() {
     let is_key = |line: &str| line.starts_with(|c: char| c == '[' || c.is_ascii_lowercase());
     let lines = example.lines().filter_map(|line| line.strip_prefix('#')).filter(|line| is_key(line));
     let shown: Vec<&str> = lines.filter(|line| !line.starts_with("hook")).collect();
-    assert_eq!(shown.iter().filter(|line| line.contains(" = ")).count(), 30, "{shown:#?}");
+    assert_eq!(shown.iter().filter(|line| line.contains(" = ")).count(), 32, "{shown:#?}");
     assert_eq!(read(&shown.join("\n"), &[]), read("", &[]));
     assert_eq!(read(example, &[]).unwrap(), Config::default());
 }

@@ -164,7 +164,7 @@ async fn a_no_and_nobody_there_choose_no_file() {
 
     // A rewrite of one of two files is asked about; with nobody there none of them is made.
     let lines = |from: usize| (from..20).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
-    let removed: String = (0..9).map(|n| format!("-line {n}\n")).collect();
+    let removed = (0..9).map(|n| format!("-line {n}\n")).collect::<Vec<_>>().concat();
     let diff = format!(
         "--- a/etc/x\n+++ b/etc/x\n@@ -1,9 +0,0 @@\n{removed}--- a/etc/y\n+++ b/etc/y\n@@ -1 +1 @@\n-two\n+TWO\n"
     );
