@@ -1,4 +1,4 @@
-//! OpenAI's Codex itself, from npm, with a model that says what it is told to: over MCP, and with `sudo` in its shell.
+//! A real Codex from npm, with a model that says what it is told to: over MCP, and with `sudo` in its shell.
 
 use std::path::Path;
 use std::thread;
