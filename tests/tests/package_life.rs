@@ -232,14 +232,15 @@ fn an_upgrade_in_the_middle_of_a_task_loses_and_repeats_nothing(release: Release
     );
     let _ = host.shell("mkdir -p /var/www/html").ok();
     upgrade_while_the_slow_unit_starts(&host, "postern run 'write the page, then start slow'");
-    let tasks = host.visitor(&["postern", "tasks", "list", "--json"]);
-    let tasks = tasks.json();
-    let task = &tasks["tasks"][0];
-    assert_eq!(task["status"], "interrupted", "{tasks}");
-    let id = task["id"].as_str().expect("an id");
-    let resumed = host.visitor(&["postern", "tasks", "resume", id, "--json"]);
-    let told = resumed.json();
-    assert_eq!(told["status"], "completed", "{resumed}\n{}", host.journal("postern-agent.service"));
+    let tasks = host.visitor(&["postern", "tasks", "list", "--json"]).json();
+    let id = tasks[0]["id"].as_str().expect("an id");
+    // An agent that is in time ends the task; one that had to end goes on where it was.
+    let shown = host.visitor(&["postern", "tasks", "show", id, "--json"]);
+    let told = match shown.json()["status"].as_str() {
+        Some("interrupted") => host.visitor(&["postern", "tasks", "resume", id, "--json"]).json(),
+        _ => shown.json(),
+    };
+    assert_eq!(told["status"], "completed", "{told}\n{}", host.journal("postern-agent.service"));
     assert_eq!(host.shell("cat /var/www/html/index.html").ok(), "before\n");
     let log = host.shell("cat /var/log/postern/audit.jsonl").ok();
     let records: Vec<serde_json::Value> =

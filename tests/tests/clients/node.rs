@@ -18,6 +18,7 @@ pub fn modules(package: &str) -> PathBuf {
     let directory = Path::new(CACHE).join(package.replace(|c: char| !c.is_ascii_alphanumeric(), "-"));
     if !directory.join("ready").exists() {
         let npm = program("npm");
+        let _alone = python::alone();
         let mut install = Command::new(&npm);
         install.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
         let installed = install.arg(&directory).arg(package).status();

@@ -20,6 +20,7 @@ const OF_THE_MACHINE: [&str; 6] = [
 pub fn environment(packages: &[&str]) -> PathBuf {
     let venv = Path::new(CACHE).join(name_of(packages));
     let python = venv.join("bin/python3");
+    let _alone = alone();
     if !venv.join("ready").exists() {
         let made = Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv).status();
         assert!(made.expect("python3 starts").success(), "cannot make {}", venv.display());
@@ -34,6 +35,7 @@ pub fn environment(packages: &[&str]) -> PathBuf {
 pub fn install(host: &Installed, packages: &[&str]) {
     let python = environment(&["pip"]);
     let wheels = Path::new(CACHE).join(format!("machine-{}", name_of(packages)));
+    let _alone = alone();
     if !wheels.join("ready").exists() {
         let target = wheels.to_str().expect("a path in UTF-8");
         let mut pip = Command::new(python);
@@ -47,6 +49,14 @@ pub fn install(host: &Installed, packages: &[&str]) {
     let to = format!("{}/opt/python", String::from_utf8_lossy(&root.stdout).trim());
     let copied = Command::new("cp").args(["-rT", "--reflink=auto"]).arg(wheels).arg(to).status();
     assert!(copied.expect("cp starts").success(), "cannot copy packages into the machine");
+}
+
+/// Tests run beside each other, and what they install is for all of them: one at a time, until the file is closed.
+pub fn alone() -> std::fs::File {
+    std::fs::create_dir_all(CACHE).expect("the directory of what is installed");
+    let lock = std::fs::File::create(Path::new(CACHE).join("lock")).expect("a lock");
+    lock.lock().expect("the lock");
+    lock
 }
 
 fn name_of(packages: &[&str]) -> String {
