@@ -12,8 +12,8 @@
 //! | [`config`] · [`redaction`] · [`audit`] | agent.toml and the host's paths · secrets, kept out of text and log · the log of what the agent did itself |
 //! | [`client`] · `render` | the ways to the helper and to the agent · text for people |
 //! | [`shell_parser`] · [`shims`] · [`shell_policy`] · [`sandbox`] | commands of the agent's own: read, translated to requests, judged, run |
-//! | [`inspect`] · [`knowledge`] · [`plan`] · [`runbooks`] · [`offline_planner`] | read-only tools and doctor · full-text search of documents · plans that can be carried out · reviewed plans with parameters · steps from plain words, without a model |
-//! | [`llm`] · [`agent_loop`] | endpoints, replies, schemas of tools · the loop of a task with a model |
+//! | [`inspect`] · [`plan`] · [`runbooks`] · [`offline_planner`] | read-only tools and doctor · plans that can be carried out · reviewed plans with parameters · steps from plain words, without a model |
+//! | [`llm`] · [`knowledge`] · [`agent_loop`] | endpoints, replies, schemas of tools · full-text search of documents · the loop of a task with a model |
 //! | `store` · `executor` · `insights` · [`service`] | tasks over a restart · what carries them out · what their record says · the HTTP service |
 //! | [`mcp`] · [`cli`] | the MCP server · the command line |
 

@@ -14,7 +14,7 @@ const SHOWN: usize = 10;
 /// How an operator sees rules for all missing grants.
 const SUGGEST: &str =
     "rules and packs for all of them: postern insights --json | sudo postern-admin policy suggest --from -";
-/// What becomes of repeated approvals.
+/// Said below repeated approvals.
 const DECIDES: &str =
     "nothing is applied: an operator decides whether a rule takes the place of these questions";
 

@@ -8,7 +8,7 @@ pub struct Picker {
     chosen: Vec<usize>,
 }
 
-/// What follows an answer.
+/// The next thing after an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Picked {
     /// The next file is asked about.

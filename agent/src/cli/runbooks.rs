@@ -15,7 +15,7 @@ use crate::runbooks::{
 };
 use crate::shell_policy::Rules;
 use hyper::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::Path;
 
 fn invalid(why: impl Into<String>) -> AgentError {
@@ -105,14 +105,9 @@ impl Session<'_> {
     fn show_runbook(&mut self, name: &str) -> Result<Exit, AgentError> {
         let (loaded, runbook) = runbooks::find(self.host, name)?;
         if self.global.json.is_some() {
-            let of = |list: &[runbooks::Piece]| {
-                list.iter().map(|piece| piece.value.clone()).collect::<Vec<Value>>()
-            };
-            self.console.json(&json!({
-                "name": runbook.name, "title": runbook.title, "path": loaded.path, "origin": loaded.origin,
-                "parameters": runbook.parameters, "preflight": of(&runbook.preflight), "steps": of(&runbook.steps),
-                "verification": of(&runbook.verification), "rollback": of(&runbook.rollback), "notes": runbook.notes,
-            }));
+            let mut whole = runbooks::whole(&runbook);
+            (whole["path"], whole["origin"]) = (json!(loaded.path), json!(loaded.origin));
+            self.console.json(&whole);
         } else {
             let text = runbooks::text(&runbook, self.console.width);
             self.console.result(&text);

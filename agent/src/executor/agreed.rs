@@ -1,11 +1,11 @@
-//! What a person lets happen of a request: all of it, some files of a patch, or nothing.
+//! The part of a request that a person agreed to: all of it, some files of a patch, or nothing.
 
 use crate::client::pending_request::Outcome;
 use crate::protocol::args::{Changes, FileChange};
 use crate::protocol::request::Request;
 use crate::protocol::task::Task;
 
-/// What a person lets happen of a request.
+/// The part of a request that a person agreed to.
 pub(super) enum Agreed {
     /// All of it, or it was not asked about.
     Whole,

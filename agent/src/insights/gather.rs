@@ -19,7 +19,7 @@ const TEXT_LIMIT: usize = 200;
 /// The groups of one kind, by verb and target.
 type ByRequest<T> = BTreeMap<(String, String), T>;
 
-/// What was read so far.
+/// Groups of the requests and tasks that were read so far.
 #[derive(Default)]
 struct Gathered {
     tasks: usize,
@@ -216,7 +216,7 @@ fn next(cause: &str, task: &str) -> String {
     match cause {
         "interrupted" => format!("postern tasks resume {task}"),
         "no_grant" => format!("postern-admin policy suggest --task {task}"),
-        "not_approved" | "denied_recently" | "denied" => format!("postern-admin audit show --task {task}"),
+        code if DENIED.contains(&code) => format!("postern-admin audit show --task {task}"),
         "approval_expired" => "postern-admin watch".to_owned(),
         "unreachable" => "postern doctor".to_owned(),
         _ => format!("postern tasks show {task}"),

@@ -11,7 +11,7 @@ pub const ID_LIMIT: usize = 100;
 /// So often the same must have been approved or done to count as repeated.
 pub const REPEATED: usize = 3;
 
-/// What the record says. Each list begins with the most frequent or the slowest.
+/// A report on the record. Each list begins with the most frequent or the slowest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Insights {
     /// Version of this form.
@@ -118,7 +118,7 @@ pub struct RepeatedTask {
     pub words: String,
     /// Their number.
     pub count: usize,
-    /// What each of them changed, in order.
+    /// The changes of each of them, in order.
     pub changes: Vec<String>,
     /// The command that makes a draft of a runbook of it.
     pub next: String,

@@ -2,10 +2,10 @@
 
 use super::chunks::{Chunk, divide};
 use super::database::failed;
-use super::digest::digest;
 use super::document::{
     Added, DOCUMENT_LIMIT, Document, Fault, Limits, Origin, SOURCE_LIMIT, Scope, TASK_LOGS,
 };
+use crate::client::patching::sha256;
 use crate::redaction::Secrets;
 use crate::redaction::excerpt::{Line, Pem};
 use crate::redaction::redact::MARK;
@@ -48,7 +48,7 @@ pub fn prepare(document: &Document, secrets: &Secrets) -> Result<Prepared, Fault
         origin: *origin,
         source: source.clone(),
         title,
-        digest: digest(text),
+        digest: sha256(text.as_bytes()),
         stamp: stamp.clone(),
         bytes: i64::try_from(text.len()).unwrap_or(i64::MAX),
         chunks,

@@ -8,7 +8,6 @@
 mod base;
 mod chunks;
 mod database;
-mod digest;
 mod document;
 mod files;
 mod index;

@@ -1,7 +1,7 @@
 //! Vectors of parts in the database, so that a text is sent to the endpoint of embeddings once.
 
-use super::digest::digest;
 use super::search::Candidate;
+use crate::client::patching::sha256;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,7 +21,7 @@ pub struct Part {
 impl Part {
     /// Of a candidate, with the text that is sent for it.
     pub fn new(candidate: &Candidate, text: String) -> Self {
-        let digest = digest(&text);
+        let digest = sha256(text.as_bytes());
         Self { chunk: candidate.chunk, body: candidate.hit.text.clone(), text, digest, vector: None }
     }
 }

@@ -11,7 +11,7 @@ pub struct Followed {
     pub runbook: String,
     /// Values of its parameters.
     pub values: BTreeMap<String, String>,
-    /// What was done otherwise than it says; empty if nothing was.
+    /// Differences from what it says; empty if there are none.
     pub differences: Vec<Difference>,
 }
 
@@ -26,7 +26,7 @@ pub struct Difference {
     /// The step in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub what: String,
-    /// What was done in its place.
+    /// The act in its place.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instead: String,
 }

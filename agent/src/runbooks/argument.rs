@@ -159,7 +159,7 @@ fn starts_programs(word: &str) -> bool {
 }
 
 /// A word as it is written in a plan's command.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:@,+%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

@@ -31,7 +31,7 @@ struct Expected {
     acts: Vec<Act>,
 }
 
-/// What was done, and which of it a runbook has.
+/// The acts of a task, and which of them a runbook has.
 struct Done {
     acts: Vec<Act>,
     is_used: Vec<bool>,
@@ -53,15 +53,22 @@ pub fn compare(plans: &[&Plan], results: &[StepResult]) -> Vec<Vec<Difference>> 
 /// The steps and checks of a plan as if they had been done, to compare a plan that a model made.
 #[must_use]
 pub fn as_done(plan: &Plan) -> Vec<StepResult> {
+    let tools = listed(plan).into_iter().flat_map(|(_, tools)| tools);
+    (1..).zip(tools).map(|(number, tool)| StepResult::new(number, tool, StepStatus::Ok)).collect()
+}
+
+/// The checks before, the steps, and the checks after.
+fn listed(plan: &Plan) -> [(Place, Vec<Tool>); 3] {
     let (before, after): (&[Check], &[Check]) = match plan {
         Plan::CommandPlan(plan) => (&plan.preflight_checks, &plan.verification_commands),
         Plan::FilePatch(plan) => (&[], &plan.verification_commands),
         Plan::DirectAnswer(_) | Plan::NoChange(_) | Plan::UserInput(_) => (&[], &[]),
     };
-    let steps = plan.steps();
-    let tools =
-        before.iter().map(of_check).chain(steps.iter().map(of_step)).chain(after.iter().map(of_check));
-    (1..).zip(tools).map(|(number, tool)| StepResult::new(number, tool, StepStatus::Ok)).collect()
+    [
+        (Place::Preflight, before.iter().map(of_check).collect()),
+        (Place::Step, plan.steps().iter().map(of_step).collect()),
+        (Place::Verification, after.iter().map(of_check).collect()),
+    ]
 }
 
 fn of_step(step: &Step) -> Tool {
@@ -105,12 +112,7 @@ impl Done {
 
     /// Uses what a plan has; returns what of it was not done so.
     fn without(&mut self, plan: &Plan) -> Vec<Difference> {
-        let Plan::CommandPlan(plan) = plan else { return Vec::new() };
-        let steps: Vec<Tool> = plan.commands.iter().map(of_step).collect();
-        let checks = |list: &[Check]| list.iter().map(of_check).collect::<Vec<_>>();
-        let mut parts = expected(Place::Preflight, &checks(&plan.preflight_checks));
-        parts.extend(expected(Place::Step, &steps));
-        parts.extend(expected(Place::Verification, &checks(&plan.verification_commands)));
+        let parts = listed(plan).into_iter().flat_map(|(place, tools)| expected(place, &tools));
         let (mut missing, mut order, mut next) = (Vec::new(), Vec::new(), 0);
         for part in parts {
             let mut lacks = None;
@@ -151,9 +153,9 @@ impl Done {
         if !order.is_sorted() {
             differences.push(of_kind(DifferenceKind::Order, String::new()));
         }
-        if self.has_failed {
-            let back = checks(&plan.rollback_commands);
-            for act in back.iter().flat_map(of_tool).filter(|act| act.is_effect) {
+        if let (Plan::CommandPlan(plan), true) = (plan, self.has_failed) {
+            let back = plan.rollback_commands.iter().map(of_check);
+            for act in back.flat_map(|tool| of_tool(&tool)).filter(|act| act.is_effect) {
                 let _ = self.take(0, |done| done.key == act.key);
             }
         }

@@ -3,7 +3,7 @@
 //! Only steps that succeeded are in it, and none that holds a credential. Names of units and packages, and paths, become
 //! parameters with the task's values as defaults.
 
-use super::argument::command;
+use super::argument::{command, quoted};
 use super::document::Runbook;
 use super::fill::judged;
 use super::parameter::{Kind, Parameter};
@@ -334,14 +334,6 @@ fn with_placeholders(cmd: &str, words: &[String], parameters: &mut Parameters) -
         *is_used = !before.is_empty() && before.remove(0);
     }
     cmd.to_owned()
-}
-
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:@,+%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\"'\"'"))
 }
 
 /// The file.

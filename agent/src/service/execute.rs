@@ -2,9 +2,9 @@
 
 use super::app::{App, Caller, Peer};
 use super::connections::named_session;
-use super::failure::{Failure, bad_body, fault};
-use super::plans::{Planner, RunbookOrder, Wanted, Words, wanted};
-use super::tasks::{find, unreadable};
+use super::failure::{Failure, bad_body, fault, unreadable};
+use super::plans::{RunbookOrder, Wanted, Words, understood};
+use super::tasks::find;
 use crate::client::pending_request::new_id;
 use crate::protocol::mode::Mode;
 use crate::protocol::owner::{Owner, Right};
@@ -179,12 +179,7 @@ async fn order(app: &App, owner: Owner, body: Execute) -> Result<TaskOrder, Box<
         only_plan: body.only_plan,
         reason: body.reason,
     };
-    let planner = if app.model.is_some() { Planner::Model } else { Planner::Offline };
-    // A plan's commands are read in it, and a runbook's file.
-    let host = app.scheduler.host.clone();
-    let read = tokio::task::spawn_blocking(move || wanted(words, planner, &host)).await;
-    let Wanted { task, work, steps, reason, runbook } =
-        read.map_err(|error| Box::new(unreadable(&format!("the order could not be read: {error}"))))??;
+    let Wanted { task, work, steps, reason, runbook } = understood(app, words).await?;
     if body.mode == Mode::Check {
         let why = "a task's mode is execute or preview";
         return Err(Box::new(fault(StatusCode::BAD_REQUEST, "invalid_argument", why)));

@@ -38,6 +38,11 @@ pub fn fault(status: StatusCode, code: &str, message: &str) -> Response {
     (status, axum::Json(Failure { error: AgentError::new(code, message) })).into_response()
 }
 
+/// 503 for what cannot be read from the database.
+pub fn unreadable(why: &str) -> Response {
+    fault(StatusCode::SERVICE_UNAVAILABLE, "internal", why)
+}
+
 /// A body that axum could not read, as an error of ours.
 pub fn bad_body(rejection: &axum::extract::rejection::JsonRejection) -> Response {
     match rejection.status() {

@@ -1,12 +1,11 @@
 //! The route of `postern insights`.
 
 use super::app::{App, Caller, Peer};
-use super::failure::{Failure, fault};
-use super::tasks::unreadable;
+use super::failure::{Failure, unreadable};
+use super::permit::permit;
 use crate::insights::{Insights, gather};
 use axum::Json;
 use axum::extract::{ConnectInfo, Query, State};
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -33,10 +32,9 @@ pub async fn insights(
     ConnectInfo(Peer(owner)): Caller,
     Query(Since { since_unix_s }): Query<Since>,
 ) -> Response {
-    let Some(permit) = app.requests.take(owner, 1) else {
-        let each = app.requests.each();
-        let message = format!("too many requests are under way; one person may have {each}: try again later");
-        return fault(StatusCode::SERVICE_UNAVAILABLE, "busy", &message);
+    let permit = match permit(&app, owner) {
+        Ok(permit) => permit,
+        Err(refused) => return *refused,
     };
     let read = tokio::task::spawn_blocking(move || {
         let found = gather(&app.store, owner, since_unix_s);

@@ -2,9 +2,8 @@
 
 use super::app::{App, Caller, Peer};
 use super::failure::{Failure, bad_body, fault};
-use super::limits::Permit;
+use super::permit::permit;
 use crate::knowledge::{Added, Fault, Found, Hit, Indexing, Listed, Status};
-use crate::protocol::owner::Owner;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{ConnectInfo, Query, State};
@@ -74,14 +73,6 @@ fn answer<T: Serialize>(done: Result<T, Fault>) -> Response {
             fault(status, why.code(), why.message())
         }
     }
-}
-
-fn permit(app: &App, owner: Owner) -> Result<Permit, Box<Response>> {
-    app.requests.take(owner, 1).ok_or_else(|| {
-        let each = app.requests.each();
-        let message = format!("too many requests are under way; one person may have {each}: try again later");
-        Box::new(fault(StatusCode::SERVICE_UNAVAILABLE, "busy", &message))
-    })
 }
 
 #[utoipa::path(post, path = "/knowledge", request_body = NewDocument, responses(

@@ -15,6 +15,7 @@ mod limits;
 mod listen;
 mod metrics;
 mod metrics_route;
+mod permit;
 mod plans;
 mod replies;
 mod requests;

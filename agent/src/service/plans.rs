@@ -1,6 +1,7 @@
 //! Reads an order into steps: words for a planner, a plan that is given, a runbook, or a plan that is wanted.
 
-use super::failure::fault;
+use super::app::App;
+use super::failure::{fault, unreadable};
 use crate::config::host::Host;
 use crate::offline_planner;
 use crate::protocol::event::AgentError;
@@ -64,8 +65,16 @@ pub struct Words {
     pub reason: String,
 }
 
-/// Understands an order, so that what is wrong with it is said before anything is done.
-pub fn wanted(words: Words, planner: Planner, host: &Host) -> Result<Wanted, Box<Response>> {
+/// Understands an order, so that what is wrong with it is said before anything is done. A plan's commands are read in it, and a
+/// runbook's file, on a thread that may block.
+pub async fn understood(app: &App, words: Words) -> Result<Wanted, Box<Response>> {
+    let planner = if app.model.is_some() { Planner::Model } else { Planner::Offline };
+    let host = app.scheduler.host.clone();
+    let read = tokio::task::spawn_blocking(move || wanted(words, planner, &host)).await;
+    read.map_err(|error| Box::new(unreadable(&format!("the order could not be read: {error}"))))?
+}
+
+fn wanted(words: Words, planner: Planner, host: &Host) -> Result<Wanted, Box<Response>> {
     let Words { task, plan, runbook: order, steps, only_plan, reason } = words;
     let runbook = order.as_ref().map(|order| order.name.clone());
     if order.is_some() && (plan.is_some() || only_plan || !steps.is_empty()) {

@@ -4,6 +4,7 @@
 use super::app::{App, Caller};
 use super::connections::{named_session, named_trace};
 use super::failure::{Failure, bad_body, fault};
+use super::permit::permit;
 use super::tasks::find as find_task;
 use crate::client::pending_request::{PendingRequest, new_id, reason};
 use crate::protocol::event::{AgentError, Event, Refused};
@@ -70,10 +71,9 @@ pub async fn ask(
         Ok(request) => request,
         Err(why) => return fault(StatusCode::BAD_REQUEST, "invalid_argument", &why),
     };
-    let Some(permit) = app.requests.take(peer.0, 1) else {
-        let each = app.requests.each();
-        let message = format!("too many requests are under way; one person may have {each}: try again later");
-        return fault(StatusCode::SERVICE_UNAVAILABLE, "busy", &message);
+    let permit = match permit(&app, peer.0) {
+        Ok(permit) => permit,
+        Err(refused) => return *refused,
     };
     let ask = PendingRequest {
         request,

@@ -3,11 +3,10 @@
 use super::app::{App, Caller, Peer};
 use super::calendar::{self, CalendarError};
 use super::execute::Accepted;
-use super::failure::{Failure, bad_body, fault};
-use super::limits::Permit;
-use super::plans::{Planner, RunbookOrder, Wanted, Words, wanted};
+use super::failure::{Failure, bad_body, fault, unreadable};
+use super::permit::permit;
+use super::plans::{RunbookOrder, Wanted, Words, understood};
 use super::scheduler::{NotBegun, in_time};
-use super::tasks::unreadable;
 use crate::audit::Record;
 use crate::client::pending_request::new_id;
 use crate::inspect::failures::{UnitState, unit_states};
@@ -117,12 +116,8 @@ async fn taken_in(app: &App, owner: Owner, body: NewSchedule) -> Result<Response
     if mode == Mode::Check {
         return wrong("a schedule's mode is execute or preview");
     }
-    let planner = if app.model.is_some() { Planner::Model } else { Planner::Offline };
     let words = Words { task, plan, runbook, steps, only_plan: false, reason };
-    let host = app.scheduler.host.clone();
-    let read = tokio::task::spawn_blocking(move || wanted(words, planner, &host)).await;
-    let Wanted { task, work, steps, reason, runbook } =
-        read.map_err(|error| Box::new(unreadable(&format!("the order could not be read: {error}"))))??;
+    let Wanted { task, work, steps, reason, runbook } = understood(app, words).await?;
     let now = app.scheduler.host.clock.now();
     let (trigger, next, seen_failure_us) = foreseen(app, trigger, now).await?;
     let is_model = steps.is_empty() && work == Work::Task;
@@ -176,15 +171,6 @@ async fn taken_in(app: &App, owner: Owner, body: NewSchedule) -> Result<Response
 }
 
 /// Takes one of the requests that a person may have under way: a schedule is checked by a program or over the bus.
-fn permit(app: &App, owner: Owner) -> Result<Permit, Refusal> {
-    let Some(permit) = app.requests.take(owner, 1) else {
-        let each = app.requests.each();
-        let message = format!("too many requests are under way; one person may have {each}: try again later");
-        return refused(StatusCode::SERVICE_UNAVAILABLE, "busy", &message);
-    };
-    Ok(permit)
-}
-
 /// Finds the person's name. A client with the token is no person, so its rights could not be checked later.
 async fn person(app: &App, owner: Owner) -> Result<String, Refusal> {
     let Owner::Uid(uid) = owner else {

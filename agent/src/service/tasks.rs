@@ -2,7 +2,7 @@
 
 use super::app::{App, Caller, Peer};
 use super::connections::named_session;
-use super::failure::{Failure, bad_body, fault};
+use super::failure::{Failure, bad_body, fault, unreadable};
 use super::plans::not_understood;
 use super::worker::tell as tell_webhook;
 use crate::offline_planner;
@@ -363,9 +363,4 @@ pub(super) fn find(app: &App, who: Owner, right: Right, id: &str) -> Result<Arc<
             Err(Box::new(fault(StatusCode::CONFLICT, "invalid_argument", "several of your tasks begin so")))
         }
     }
-}
-
-/// Returns 503 for what cannot be read from the database.
-pub(super) fn unreadable(why: &str) -> Response {
-    fault(StatusCode::SERVICE_UNAVAILABLE, "internal", why)
 }

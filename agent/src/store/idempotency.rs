@@ -2,11 +2,10 @@
 
 use super::database::Database;
 use super::entry::text;
+use crate::client::patching::sha256;
 use crate::protocol::owner::Owner;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// Seconds for which a key is kept, and the most that one person has.
 const KEPT_S: i64 = 24 * 60 * 60;
@@ -33,12 +32,7 @@ impl IdempotencyKey {
     /// A key that came with an order, as bytes.
     #[must_use]
     pub fn new(key: &str, order: &[u8]) -> Self {
-        let digest = Sha256::digest(order).iter().fold(String::new(), |mut digits, byte| {
-            // Writing to a string does not fail.
-            let _ = write!(digits, "{byte:02x}");
-            digits
-        });
-        Self { key: key.to_owned(), digest }
+        Self { key: key.to_owned(), digest: sha256(order) }
     }
 
     /// Finds the task of a person's key.

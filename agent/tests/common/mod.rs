@@ -25,6 +25,7 @@ use tonic::{Code, Status};
 use tracing::Dispatch;
 use tracing::subscriber::NoSubscriber;
 
+pub mod decides;
 pub mod tool;
 
 /// Behaviour of the fake helper for the next request.

@@ -1,10 +1,11 @@
 //! Reviewed runbooks and a model: those that fit are named to it, and what it does otherwise is told.
 
 use crate::commands::World;
-use crate::common::{FakeHelper, Place, Play, Policy, completed, ended, refused, unit};
+use crate::common::decides::decides;
+use crate::common::{FakeHelper, Place, Play, Policy, ended, unit};
 use crate::server::{self, Server};
 use crate::tasks::{calls, configure};
-use postern_proto::v1::{self, Decision, Mode, Status};
+use postern_proto::v1::{Decision, Mode, Status};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -25,19 +26,9 @@ verification:
 notes: Look at its disk too.
 ";
 
-/// A helper that decides by the rpc, and whose units are active.
+/// A helper that decides by the rpc.
 fn helper(place: &Place, decide: fn(&str) -> Decision) -> FakeHelper {
-    let policy: Policy = Arc::new(move |seen| match decide(&seen.rpc) {
-        Decision::Deny => vec![refused("no_grant")],
-        decision if seen.meta().mode() == Mode::Check => vec![completed(v1::Completed {
-            status: Status::Previewed.into(),
-            decision: decision.into(),
-            ..v1::Completed::default()
-        })],
-        _ if seen.rpc == "UnitStatus" => vec![unit(Status::Done, "app.service", "active", "running")],
-        _ => vec![ended(Status::Done, "")],
-    });
-    place.helper(vec![Play::Decide(policy)])
+    place.helper(vec![decides(decide)])
 }
 
 fn allow(_: &str) -> Decision {
@@ -72,7 +63,7 @@ async fn ran(replies: Vec<server::Play>) -> (Value, Vec<Value>) {
     (task, server.seen().into_iter().map(|seen| seen.body).collect())
 }
 
-/// What the model got for its last call but one.
+/// The result that the model got for its last call but one.
 fn told(bodies: &[Value], request: usize) -> Value {
     let last = bodies[request]["messages"].as_array().unwrap().last().unwrap().clone();
     serde_json::from_str(last["content"].as_str().unwrap()).unwrap()

@@ -1,27 +1,13 @@
 //! `postern runbook`: decided under the policy, and carried out as a plan.
 
 use crate::RESTART;
-use crate::common::{HEADERS, Place, Play, Policy, completed, ended, http, refused, unit};
+use crate::common::decides::decides;
+use crate::common::{HEADERS, Place, Play, Policy, ended, http, refused, unit};
 use crate::files::write;
 use http_body_util::BodyExt as _;
 use postern_agent::Exit;
-use postern_proto::v1::{self, Decision, Mode, Status};
+use postern_proto::v1::{Decision, Mode, Status};
 use std::sync::Arc;
-
-/// A helper that decides by the rpc's name, and does what it is asked.
-fn helper_of(decide: impl Fn(&str) -> Decision + Send + Sync + 'static) -> Play {
-    let policy: Policy = Arc::new(move |seen| match decide(&seen.rpc) {
-        Decision::Deny => vec![refused("no_grant")],
-        decision if seen.meta().mode() == Mode::Check => vec![completed(v1::Completed {
-            status: Status::Previewed.into(),
-            decision: decision.into(),
-            ..v1::Completed::default()
-        })],
-        _ if seen.rpc == "UnitStatus" => vec![unit(Status::Done, "app.service", "active", "running")],
-        _ => vec![ended(Status::Done, "")],
-    });
-    Play::Decide(policy)
-}
 
 fn place() -> Place {
     let place = Place::new();
@@ -36,7 +22,7 @@ async fn a_list_says_what_is_granted_and_what_lacks_and_changes_nothing() {
     let rest = "steps: ['systemctl stop cron', 'systemctl start cron']\n";
     write(&place.host.runbooks, "stop", "Stop cron", rest);
     write(&place.host.runbooks, "look", "Look", "steps: [{tool: list_disks, args: {}}]\n");
-    let helper = place.helper(vec![helper_of(|rpc| match rpc {
+    let helper = place.helper(vec![decides(|rpc| match rpc {
         "UnitStop" => Decision::Deny,
         "UnitStart" => Decision::Ask,
         _ => Decision::Allow,
@@ -63,7 +49,7 @@ async fn a_list_says_what_is_granted_and_what_lacks_and_changes_nothing() {
 async fn a_list_says_which_runbook_of_the_site_is_in_place_of_the_packages() {
     let place = place();
     write(&place.host.runbooks, "restart", "Of the package", RESTART);
-    place.helper(vec![helper_of(|_| Decision::Allow)]);
+    place.helper(vec![decides(|_| Decision::Allow)]);
     let ran = place.run(&["--direct", "runbook", "list"]).await;
     assert!(ran.out.contains("Restart a unit (of this site, in place of the package's)"), "{ran:?}");
     let ran = place.run(&["--direct", "--json", "runbook", "list"]).await.json();
@@ -73,7 +59,7 @@ async fn a_list_says_which_runbook_of_the_site_is_in_place_of_the_packages() {
 #[tokio::test]
 async fn a_run_is_decided_first_and_then_carried_out_as_a_plan() {
     let place = place();
-    let helper = place.helper(vec![helper_of(|_| Decision::Allow)]);
+    let helper = place.helper(vec![decides(|_| Decision::Allow)]);
     let ran = place.run(&["--direct", "runbook", "run", "restart", "unit=app"]).await;
     assert_eq!(ran.exit, Exit::Done, "{ran:?}");
     let seen = helper.seen();
@@ -90,7 +76,7 @@ async fn a_run_is_decided_first_and_then_carried_out_as_a_plan() {
 async fn one_that_is_not_granted_is_not_offered_and_nothing_is_done() {
     let place = place();
     let helper = place
-        .helper(vec![helper_of(|rpc| if rpc == "UnitRestart" { Decision::Deny } else { Decision::Allow })]);
+        .helper(vec![decides(|rpc| if rpc == "UnitRestart" { Decision::Deny } else { Decision::Allow })]);
     let ran = place.run(&["--direct", "runbook", "run", "restart", "unit=app"]).await;
     assert_eq!(ran.exit, Exit::Refused, "{ran:?}");
     assert!(ran.err.contains("unit.restart app.service: no_grant"), "{ran:?}");
@@ -130,7 +116,7 @@ async fn exit_codes_say_what_is_wrong() {
         let ran = place.run(&[&["--direct", "--json", "runbook"], args].concat()).await;
         assert!(ran.exit == exit && ran.json()["error"].is_object(), "{args:?}: {ran:?}");
     }
-    place.helper(vec![helper_of(|_| Decision::Ask)]);
+    place.helper(vec![decides(|_| Decision::Ask)]);
     let ran = place.run(&["--direct", "runbook", "check", "restart", "unit=app"]).await;
     assert_eq!(ran.exit, Exit::NotApproved, "{ran:?}");
 }
@@ -138,7 +124,7 @@ async fn exit_codes_say_what_is_wrong() {
 #[tokio::test]
 async fn values_that_are_none_are_refused_before_anything_is_asked() {
     let place = place();
-    let helper = place.helper(vec![helper_of(|_| Decision::Allow)]);
+    let helper = place.helper(vec![decides(|_| Decision::Allow)]);
     for value in ["unit=; rm -rf /", "unit=$(id)", "unit=-x", "unit=a b", "other=a", "unit", "unit="] {
         let ran = place.run(&["--direct", "runbook", "run", "restart", value]).await;
         assert_eq!(ran.exit, Exit::Usage, "{value}: {ran:?}");
@@ -153,7 +139,7 @@ async fn values_that_are_none_are_refused_before_anything_is_asked() {
 #[tokio::test]
 async fn a_draft_is_checked_by_its_path_and_a_run_needs_a_reviewed_one() {
     let place = place();
-    place.helper(vec![helper_of(|_| Decision::Allow)]);
+    place.helper(vec![decides(|_| Decision::Allow)]);
     let draft = place.path("draft.yaml");
     std::fs::write(&draft, "name: draft\ntitle: A draft\nsteps:\n  - 'a | b'\n").unwrap();
     let path = draft.to_str().unwrap();
@@ -178,7 +164,7 @@ async fn post(place: &Place, path: &str, body: &serde_json::Value) -> (u16, serd
 #[tokio::test]
 async fn the_agent_carries_it_out_and_its_record_names_it() {
     let place = place();
-    place.helper(vec![helper_of(|_| Decision::Allow)]);
+    place.helper(vec![decides(|_| Decision::Allow)]);
     place.serve();
     let ran = place.run(&["--json", "runbook", "run", "restart", "unit=app"]).await;
     assert_eq!(ran.exit, Exit::Done, "{ran:?}");
@@ -193,7 +179,7 @@ async fn the_agent_carries_it_out_and_its_record_names_it() {
 #[tokio::test]
 async fn a_plan_cannot_be_named_after_a_runbook() {
     let place = place();
-    place.helper(vec![helper_of(|_| Decision::Allow)]);
+    place.helper(vec![decides(|_| Decision::Allow)]);
     place.serve();
     let plan = serde_json::json!({ "plan_type": "command_plan", "goal": "g", "commands": ["true"] });
     for (body, status, code) in [

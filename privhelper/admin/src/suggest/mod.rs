@@ -166,22 +166,11 @@ fn refused_now(
     seen: BTreeSet<Wanted>,
     notes: &mut BTreeSet<String>,
 ) -> BTreeSet<Wanted> {
-    let mut still = BTreeSet::new();
-    for wanted in seen {
-        match decided(loaded, &wanted) {
-            Ok(Err(Code::NoGrant)) => {
-                still.insert(wanted);
-            }
-            Ok(Ok(_)) => {}
-            Ok(Err(code)) => {
-                notes.insert(format!("{}: the policy says {}", wanted.words(), code.as_str()));
-            }
-            Err(why) => {
-                notes.insert(why);
-            }
-        }
-    }
-    still
+    still(loaded, seen, notes, |_, decision| match decision {
+        Err(Code::NoGrant) => Ok(true),
+        Ok(_) => Ok(false),
+        Err(code) => Err(format!("the policy says {}", code.as_str())),
+    })
 }
 
 /// Those that the policy of now still asks a person for, and of which a rule allows no more than was approved.
@@ -190,29 +179,35 @@ fn asked_now(
     seen: BTreeSet<Wanted>,
     notes: &mut BTreeSet<String>,
 ) -> BTreeSet<Wanted> {
-    let mut still = BTreeSet::new();
-    for wanted in seen {
-        let why = match decided(loaded, &wanted) {
-            Ok(Ok(Decision::Ask)) if matches!(wanted.element.verb, VerbId::FileWrite | VerbId::FilePatch) => {
-                "each content was read before it was approved, and a rule knows no content".to_owned()
-            }
-            Ok(Ok(Decision::Ask)) => {
-                still.insert(wanted);
-                continue;
-            }
-            Ok(Ok(Decision::Allow | Decision::Deny)) => continue,
-            Ok(Err(code)) => format!("the policy says {}", code.as_str()),
-            Err(why) => {
-                notes.insert(why);
-                continue;
-            }
-        };
-        notes.insert(format!("{}: {why}", wanted.words()));
-    }
-    still
+    still(loaded, seen, notes, |wanted, decision| match decision {
+        Ok(Decision::Ask) if matches!(wanted.element.verb, VerbId::FileWrite | VerbId::FilePatch) => {
+            Err("each content was read before it was approved, and a rule knows no content".to_owned())
+        }
+        Ok(Decision::Ask) => Ok(true),
+        Ok(Decision::Allow | Decision::Deny) => Ok(false),
+        Err(code) => Err(format!("the policy says {}", code.as_str())),
+    })
 }
 
-/// What the policy of now decides of an element by itself.
+/// Those that are still wanted under the policy of now. `judge`: whether one is, or why nothing is suggested of it.
+fn still(
+    loaded: &LoadedPolicy,
+    mut seen: BTreeSet<Wanted>,
+    notes: &mut BTreeSet<String>,
+    judge: impl Fn(&Wanted, Result<Decision, Code>) -> Result<bool, String>,
+) -> BTreeSet<Wanted> {
+    seen.retain(|wanted| {
+        let judged = decided(loaded, wanted)
+            .and_then(|decision| judge(wanted, decision).map_err(|why| format!("{}: {why}", wanted.words())));
+        judged.unwrap_or_else(|note| {
+            notes.insert(note);
+            false
+        })
+    });
+    seen
+}
+
+/// The decision of the policy of now on an element by itself.
 fn decided(loaded: &LoadedPolicy, wanted: &Wanted) -> Result<Result<Decision, Code>, String> {
     let names = wanted.client.split('+').map(str::to_owned).collect::<Vec<_>>();
     if !loaded.rules.clients.iter().any(|client| names.contains(&client.name)) {

@@ -1,4 +1,5 @@
-//! The order of a job, decided again, and its inverse: an ordinary request of another verb, and exactly the steps that it may take; and the programs and directories of the host, as values that tests replace.
+//! The order of a job, decided again, and its inverse: an ordinary request of another verb, and exactly the steps that it may
+//! take; and the programs and directories of the host, as values that tests replace.
 
 use postern_apt::Transaction;
 use postern_policy::request::Request;

@@ -77,7 +77,7 @@ pub fn collect(host: &Host, task: &str, filter: &Filter<'_>, recorders: &[PathBu
         });
         read.map_err(|error| failed(path, &error))?;
     }
-    // What the agent's user puts in the place of its log keeps nobody from the recorder's records.
+    // The agent's user can put anything in the place of its log: that keeps nobody from the recorder's records.
     let agents = files_of_another_user(&host.agent_log).map_err(|error| (host.agent_log.clone(), error));
     let read = agents.and_then(|agents| {
         let of_task = |record: &Value| record["task"] == task && filter.fits_besides_task(record);
