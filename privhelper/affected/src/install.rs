@@ -5,6 +5,7 @@
 //! every link to the unit, also those that no file names. systemd lists them: `systemctl is-enabled --full`, or
 //! `GetUnitFileLinks` on the bus. All of this works without privilege.
 
+use crate::LOOKUPS_MAX;
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied};
 use std::collections::BTreeSet;
@@ -42,6 +43,28 @@ fn unsupported() -> Denied {
 }
 
 impl Install {
+    /// Reads the files of a unit that is enabled, and of all that are enabled along. `files` returns their text, of a
+    /// unit that does not exist an empty one: systemctl goes on without it.
+    ///
+    /// # Errors
+    /// `plan_too_large`; as [`Self::read_files`]; as `files`.
+    pub fn of_enabling<E: From<Denied>>(
+        unit: &UnitName,
+        files: impl Fn(&UnitName) -> Result<String, E>,
+    ) -> Result<Self, E> {
+        let (mut install, mut seen) = (Self::default(), BTreeSet::new());
+        let mut next = Some(unit.clone());
+        while let Some(name) = next {
+            install.read_files(&name, &files(&name)?)?;
+            seen.insert(name);
+            if seen.len() > LOOKUPS_MAX {
+                return Err(Denied::new(Code::PlanTooLarge, "`Also=` names too many units").into());
+            }
+            next = install.also.difference(&seen).next().cloned();
+        }
+        Ok(install)
+    }
+
     /// Adds what the files of `unit` say (systemd.unit(5), "[INSTALL] SECTION OPTIONS"). It finds all that systemd
     /// finds, and more where a later empty assignment takes something back.
     ///
