@@ -38,9 +38,8 @@ pub fn failure(output: &[u8]) -> Denied {
     let found = CODES
         .iter()
         .find_map(|(words, code)| errors.iter().find(|line| line.contains(words)).map(|line| (*code, *line)));
-    let (code, detail) = found
-        .or_else(|| errors.first().map(|line| (Code::PackageFailed, *line)))
-        .unwrap_or((Code::PackageFailed, "apt-get failed"));
+    let unknown = (Code::PackageFailed, errors.first().copied().unwrap_or("apt-get failed"));
+    let (code, detail) = found.unwrap_or(unknown);
     Denied::new(code, one_line(detail))
 }
 

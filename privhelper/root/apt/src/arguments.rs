@@ -119,10 +119,10 @@ pub fn update(status_fd: i32) -> Vec<String> {
 
 /// The arguments of apt-mark that hold these packages, or no longer.
 #[must_use]
-pub fn mark(holds: bool, names: &[&PackageName]) -> Vec<String> {
+pub fn mark(holds: bool, names: &[PackageName]) -> Vec<String> {
     let word = if holds { "hold" } else { "unhold" };
     let mut argv = ["-o", "APT::Cmd::Pattern-Only=true", word, "--"].map(String::from).to_vec();
-    argv.extend(names.iter().map(|name| exact(name)));
+    argv.extend(names.iter().map(exact));
     argv
 }
 

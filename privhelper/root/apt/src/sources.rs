@@ -19,12 +19,9 @@ const FILE_MAX: u64 = 1024 * 1024;
 /// Options of an entry under which a signature is not asked for, whatever `Signed-By` says (sources.list(5)).
 const UNCHECKED: [&str; 4] = ["trusted", "allow-insecure", "allow-weak", "allow-downgrade-to-insecure"];
 
-/// A configured index of packages.
-struct Index {
-    description: String,
-    /// As [`PackageStep::sources`] has it; none where it can't be written so.
-    source: Option<String>,
-}
+/// The description of a configured index of packages, and its source as [`PackageStep::sources`] has it; none where it can't be
+/// written so.
+type Index = (String, Option<String>);
 
 /// Whether a step fetches something.
 #[must_use]
@@ -68,11 +65,8 @@ pub fn tie(host: &Host, steps: &mut [PackageStep], native: &str) -> Result<(), F
 
 /// The sources that have this description; none if one of them can't be named.
 fn source(indexes: &[Index], description: &str) -> Option<Vec<String>> {
-    let found: Option<Vec<String>> = indexes
-        .iter()
-        .filter(|index| index.description == description)
-        .map(|index| index.source.clone())
-        .collect();
+    let of_description = indexes.iter().filter(|index| index.0 == description);
+    let found = of_description.map(|index| index.1.clone()).collect::<Option<Vec<_>>>();
     found.filter(|found| !found.is_empty())
 }
 
@@ -94,7 +88,7 @@ fn index(line: &str) -> Option<Index> {
     let is_word = |word: &str| !word.is_empty() && !word.contains(char::is_whitespace);
     let source =
         [entry, site, &keys].iter().all(|word| is_word(word)).then(|| format!("{entry} {site} {keys}"));
-    Some(Index { description: description.to_owned(), source })
+    Some((description.to_owned(), source))
 }
 
 fn read(path: &Path) -> Option<String> {

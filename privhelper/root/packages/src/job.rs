@@ -112,10 +112,10 @@ pub fn decide(authority: &Authority<'_>) -> Result<(Grant, Work), Denied> {
     let unknown = || Denied::new(Code::Unsupported, "this program only changes packages");
     let (request, grant) = authority.decide_request(Vec::new())?;
     let Request::Packages(request) = request else { return Err(unknown()) };
-    let holds = request.verb == VerbId::PackageHold;
     if request.verb == VerbId::PackageUpdate {
         return Ok((grant, Work::Update));
     }
+    let holds = request.verb == VerbId::PackageHold;
     if holds || request.verb == VerbId::PackageUnhold {
         let names = request.packages.into_iter().map(|package| package.name).collect();
         return Ok((grant, Work::Mark { holds, names }));
@@ -141,48 +141,41 @@ pub fn inverse(authority: &Authority<'_>, grant: &Grant, work: &Work, done: &Com
     if done.status() != Status::Done {
         return None;
     }
-    let steps = match work {
+    let changed = || done.packages.iter().map(|package| package.name.clone()).collect::<Vec<_>>();
+    let (verb, steps, names) = match work {
         Work::Update => return None,
-        Work::Mark { .. } => Vec::new(),
-        Work::Transaction(transaction, expected) => inverse_steps(transaction.verb, expected),
-    };
-    let names = match work {
-        Work::Mark { .. } => done.packages.iter().map(|package| package.name.clone()).collect::<Vec<_>>(),
-        Work::Update | Work::Transaction(..) => steps.iter().map(|step| step.name.clone()).collect(),
+        Work::Mark { holds: true, .. } => (VerbId::PackageUnhold, Vec::new(), changed()),
+        Work::Mark { holds: false, .. } => (VerbId::PackageHold, Vec::new(), changed()),
+        Work::Transaction(transaction, expected) => {
+            let steps = inverse_steps(transaction.verb, expected);
+            let removes = steps.iter().all(|step| step.action() == Action::Remove);
+            let verb = if removes { VerbId::PackageRemove } else { VerbId::PackageInstall };
+            let names = steps.iter().map(|step| step.name.clone()).collect();
+            (verb, steps, names)
+        }
     };
     // A package on two architectures cannot be named alone.
     let distinct = names.iter().collect::<BTreeSet<_>>().len();
-    if names.is_empty() || distinct != names.len() || distinct > NAMES_MAX {
+    if distinct != names.len() || !(1..=NAMES_MAX).contains(&distinct) {
         return None;
     }
-    let (verb, body) = request(work, &steps, names);
+    let body = if verb == VerbId::PackageInstall {
+        // The candidate is asked for and must be the recorded version; only an earlier one is asked for by version.
+        let package = |step: &PackageStep| Package {
+            name: step.name.clone(),
+            version: if step.action() == Action::Downgrade { step.new.clone() } else { String::new() },
+        };
+        let packages = steps.iter().map(package).collect();
+        PackageInstallRequest { meta: None, packages }.encode_to_vec()
+    } else {
+        // The messages of the other verbs have the same fields.
+        PackageRemoveRequest { meta: None, names }.encode_to_vec()
+    };
     let steps = PackageFacts { steps, ..PackageFacts::default() };
     let inverse = authority.inverse_of(grant, verb, body)?;
     let needs_person = downgrades(&steps) || inverse.needs_person;
     let steps = (!steps.steps.is_empty()).then_some(steps);
     Some(Inverse { needs_person, steps, ..inverse })
-}
-
-/// Returns the inverse request, without `meta`.
-fn request(work: &Work, steps: &[PackageStep], names: Vec<String>) -> (VerbId, Vec<u8>) {
-    let verb = match work {
-        Work::Mark { holds: true, .. } => Some(VerbId::PackageUnhold),
-        Work::Mark { holds: false, .. } => Some(VerbId::PackageHold),
-        Work::Update | Work::Transaction(..) => {
-            steps.iter().all(|step| step.action() == Action::Remove).then_some(VerbId::PackageRemove)
-        }
-    };
-    if let Some(verb) = verb {
-        // The messages of these verbs have the same fields.
-        return (verb, PackageRemoveRequest { meta: None, names }.encode_to_vec());
-    }
-    // The candidate is asked for and must be the recorded version; only an earlier one is asked for by version.
-    let package = |step: &PackageStep| Package {
-        name: step.name.clone(),
-        version: if step.action() == Action::Downgrade { step.new.clone() } else { String::new() },
-    };
-    let packages = steps.iter().map(package).collect();
-    (VerbId::PackageInstall, PackageInstallRequest { meta: None, packages }.encode_to_vec())
 }
 
 /// Returns the steps of the inverse. Packages that an installation upgraded besides keep their new version.

@@ -98,13 +98,11 @@ fn transact(
     left: Duration,
 ) -> Result<Completed, Fault> {
     let repairs = transaction.verb == VerbId::PackageRepair;
-    if expected.is_empty() {
-        let is_whole = || -> Result<bool, Fault> {
-            Ok(!dpkg::interrupted(&host.apt) && !dpkg::rows(&host.apt, &[])?.iter().any(Row::half_done))
-        };
-        if !repairs || is_whole()? {
-            return Ok(unchanged(transaction.nothing_to_do));
-        }
+    let is_whole = || -> Result<bool, Fault> {
+        Ok(!dpkg::interrupted(&host.apt) && !dpkg::rows(&host.apt, &[])?.iter().any(Row::half_done))
+    };
+    if expected.is_empty() && (!repairs || is_whole()?) {
+        return Ok(unchanged(transaction.nothing_to_do));
     }
     let status_fd = runner.status_fd()?;
     if repairs {
@@ -193,15 +191,8 @@ fn add_states(
 /// Returns the state after a step; dpkg has no entry of a purged package.
 fn info(step: &PackageStep, rows: &[Row]) -> PackageInfo {
     let row = rows.iter().find(|row| row.is(&step.name, &step.arch));
-    row.map_or_else(
-        || PackageInfo {
-            name: step.name.clone(),
-            arch: step.arch.clone(),
-            state: "not-installed".to_owned(),
-            ..PackageInfo::default()
-        },
-        |row| row.info.clone(),
-    )
+    let (name, arch, state) = (step.name.clone(), step.arch.clone(), "not-installed".to_owned());
+    row.map_or_else(|| PackageInfo { name, arch, state, ..PackageInfo::default() }, |row| row.info.clone())
 }
 
 /// Marks the packages that need it, and checks dpkg's state afterwards.
@@ -210,38 +201,36 @@ fn mark(host: &Host, runner: &Runner<'_>, holds: bool, names: &[PackageName]) ->
         let denied = apt_errors::needs_repair("dpkg was interrupted");
         return Ok(failed(denied.code, &denied.message));
     }
-    let native = dpkg::native(&host.apt)?;
-    let texts: Vec<&str> = names.iter().map(PackageName::as_str).collect();
-    let before = dpkg::rows(&host.apt, &texts)?;
-    if let Some(missing) = texts.iter().find(|name| installed(&before, &native, name).is_none()) {
-        return Ok(failed(Code::NotFound, &format!("{missing} is not installed")));
+    let mut others = Vec::new();
+    for (name, info) in names.iter().zip(installed(host, names)?) {
+        let Some(info) = info else {
+            return Ok(failed(Code::NotFound, &format!("{name} is not installed")));
+        };
+        if info.held != holds {
+            others.push(name.clone());
+        }
     }
-    let differs = |name: &&PackageName| {
-        installed(&before, &native, name.as_str()).is_some_and(|row| row.info.held != holds)
-    };
-    let names: Vec<&PackageName> = names.iter().filter(differs).collect();
-    if names.is_empty() {
+    if others.is_empty() {
         return Ok(unchanged(if holds { "held already" } else { "not held" }));
     }
-    runner.run(&host.apt.apt_mark, &arguments::mark(holds, &names))?;
-    let rows = dpkg::rows(&host.apt, &texts)?;
-    let after = names.iter().filter_map(|name| installed(&rows, &native, name.as_str()));
-    let after: Vec<&Row> = after.collect();
-    if let Some(row) = after.iter().find(|row| row.info.held != holds) {
-        let written = runner.tail(4096);
+    runner.run(&host.apt.apt_mark, &arguments::mark(holds, &others))?;
+    let packages = installed(host, &others)?.into_iter().flatten().collect::<Vec<_>>();
+    if let Some(info) = packages.iter().find(|info| info.held != holds) {
         let is_locked = lock_holder(&host.apt.dpkg_lock).is_ok_and(|holder| holder.is_some());
         let code = if is_locked { Code::Busy } else { Code::PackageFailed };
         let words = if holds { "is not held" } else { "is still held" };
-        return Ok(failed(
-            code,
-            &format!("{} {words}: {}", row.info.name, String::from_utf8_lossy(&written)),
-        ));
+        let written = runner.tail(4096);
+        let why = format!("{} {words}: {}", info.name, String::from_utf8_lossy(&written));
+        return Ok(failed(code, &why));
     }
-    let packages = after.into_iter().map(|row| row.info.clone()).collect();
     Ok(Completed { status: Status::Done.into(), packages, ..Completed::default() })
 }
 
-/// Returns the package of this name, if more than its configuration is installed.
-fn installed<'a>(rows: &'a [Row], native: &str, name: &str) -> Option<&'a Row> {
-    dpkg::find(rows, native, name).filter(|row| row.is_there())
+/// Returns the state of each of these packages; none of one of which nothing, or its configuration alone, is there.
+fn installed(host: &Host, names: &[PackageName]) -> Result<Vec<Option<PackageInfo>>, Fault> {
+    let native = dpkg::native(&host.apt)?;
+    let names = names.iter().map(PackageName::as_str).collect::<Vec<_>>();
+    let rows = dpkg::rows(&host.apt, &names)?;
+    let row = |name: &&str| dpkg::find(&rows, &native, name).filter(|row| row.is_there());
+    Ok(names.iter().map(|name| row(name).map(|row| row.info.clone())).collect())
 }
