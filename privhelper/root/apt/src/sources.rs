@@ -104,11 +104,8 @@ fn keys(file: &str, text: &str) -> String {
     let is_deb822 = Path::new(file).extension().is_some_and(|form| form == "sources");
     let entries = if is_deb822 { stanzas(text) } else { lines(text) };
     let all = entries.iter().map(signed_by).collect::<Option<Vec<_>>>().unwrap_or_default();
-    let names: BTreeSet<&str> = all
-        .iter()
-        .flat_map(|keys| keys.split(|c: char| c == ',' || c.is_whitespace()))
-        .filter(|key| !key.is_empty())
-        .collect();
+    let words = all.iter().flat_map(|keys| keys.split(|c: char| c == ',' || c.is_whitespace()));
+    let names = words.filter(|key| !key.is_empty()).collect::<BTreeSet<_>>();
     // An inline key has no name that a policy could grant.
     let has_name =
         |key: &&str| key.starts_with('/') || key.bytes().all(|b| b.is_ascii_hexdigit() || b == b'!');
@@ -179,12 +176,10 @@ const HEADERS: [&str; 4] = ["  Installed: ", "  Candidate: ", "  Package pin: ",
 fn offers(text: &str) -> Result<Vec<Offer<'_>>, Fault> {
     let (mut package, mut version, mut all) = ("", "", Vec::new());
     for line in text.lines().filter(|line| !line.is_empty()) {
+        let other = line.strip_prefix("     ").filter(|rest| !rest.starts_with(' '));
         if let Some(name) = line.strip_suffix(':').filter(|name| !name.starts_with(' ')) {
             (package, version) = (name, "");
-        } else if let Some(rest) = line
-            .strip_prefix(" *** ")
-            .or_else(|| line.strip_prefix("     ").filter(|rest| !rest.starts_with(' ')))
-        {
+        } else if let Some(rest) = line.strip_prefix(" *** ").or(other) {
             version = rest.split(' ').next().unwrap_or_default();
         } else if line.starts_with("      ")
             && let Some((_, description)) = line.trim_start().split_once(' ')

@@ -188,14 +188,8 @@ fn inverse_steps(asked: VerbId, steps: &[PackageStep]) -> Vec<PackageStep> {
             (VerbId::PackageUpgrade, Action::Upgrade) => (Action::Downgrade, &step.new, step.old.as_str()),
             _ => return None,
         };
-        Some(PackageStep {
-            action: inverse.into(),
-            old: old.clone(),
-            new: new.to_owned(),
-            asked: true,
-            sources: Vec::new(),
-            ..step.clone()
-        })
+        let (action, old, new) = (inverse.into(), old.clone(), new.to_owned());
+        Some(PackageStep { action, old, new, asked: true, sources: Vec::new(), ..step.clone() })
     };
     steps.iter().filter_map(of).collect()
 }

@@ -14,7 +14,6 @@ use postern_root::host::lock_holder;
 use postern_root::store::{self, Durability};
 use postern_root::{Code, Denied, Fault, OrderId, failed, one_line, unchanged};
 use prost::Message;
-use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -31,11 +30,11 @@ const OUTPUT_MAX: u64 = 16 * 1024;
 pub fn run(host: &Host, id: OrderId) -> Result<(), Fault> {
     umask(Mode::from_bits_truncate(0o022));
     let job = Job::load(host, id)?;
-    // Created exclusively: a job that was started once is never started again.
-    let output = store::create(&job.directory.join("output")).map_err(Fault::io("the job has run before"))?;
-    let ended = wait(host, &job, output).and_then(|(runner, left)| {
+    let mut runner = Runner::new(&job.directory)?;
+    let ended = wait(host, &job, &mut runner).and_then(|left| {
         // After that wait the policy and the accounts of then decide.
-        let job = Job::load(host, id).map_err(|fault| package_failed(&fault))?;
+        let failed = |fault: Fault| Denied::new(Code::PackageFailed, fault.to_string());
+        let job = Job::load(host, id).map_err(failed)?;
         decided(host, &job, &runner, left)
     });
     let outcome = ended.unwrap_or_else(|denied| Outcome {
@@ -46,19 +45,13 @@ pub fn run(host: &Host, id: OrderId) -> Result<(), Fault> {
     store::replace(&path, &[&outcome.encode_to_vec()], Durability::Synced)
 }
 
-fn package_failed(fault: &Fault) -> Denied {
-    Denied::new(Code::PackageFailed, fault.to_string())
-}
-
 /// Waits for apt's lock: not every program waits by itself. If another process takes it after that, apt-get waits for
 /// the rest of the time, and other programs fail as `busy`.
-fn wait<'a>(host: &Host, job: &'a Job, output: File) -> Result<(Runner<'a>, Duration), Denied> {
+fn wait(host: &Host, job: &Job, runner: &mut Runner<'_>) -> Result<Duration, Denied> {
     let (grant, work) = job::decide(&job.authority()?)?;
     let is_update = matches!(work, Work::Update);
     let lock = if is_update { &host.apt.lists_lock } else { &host.apt.dpkg_lock };
-    let mut runner = Runner::new(&job.directory, output).map_err(|fault| package_failed(&fault))?;
-    let left = runner.wait_for(lock, grant.timeout());
-    Ok((runner, left))
+    Ok(runner.wait_for(lock, grant.timeout()))
 }
 
 /// Decides, acts, and states what was done.

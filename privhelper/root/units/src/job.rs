@@ -63,13 +63,9 @@ pub fn start_transaction(work: &mut Work<'_>, grant: &Grant) -> Result<Outcome, 
     let unit = UnitName::new(&format!("postern-packages@{}.service", ordered.id))?;
     let statement = work.authority.outcome(grant, Vec::new(), Completed::default(), None);
     let path = begin(host, ordered.id, &unit, &statement)?;
+    let (envelope, order) = (ordered.envelope.clone(), ordered.bytes.clone());
     let boot_id = host.root.boot_id.clone();
-    let order = RootExecute {
-        envelope: ordered.envelope.clone(),
-        order: ordered.bytes.clone(),
-        boot_id,
-        ..RootExecute::default()
-    };
+    let order = RootExecute { envelope, order, boot_id, ..RootExecute::default() };
     store::replace(&path.join("order.pb"), &[&order.encode_to_vec()], store::Durability::Synced)?;
     let mut outcome = run(work, &unit, &path)?;
     // apt's last output explains a failure to the client; the log has the message.
