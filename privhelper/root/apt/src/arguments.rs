@@ -27,7 +27,7 @@ pub struct Transaction {
     pub packages: Vec<(PackageName, Option<PackageVersion>)>,
     /// Further changes that apt may make.
     pub flags: PackageFlags,
-    /// What a client is told where there is nothing to do.
+    /// The message for a client where there is nothing to do.
     pub nothing_to_do: &'static str,
     words: &'static [&'static str],
 }

@@ -53,8 +53,8 @@ pub fn tie(host: &Host, steps: &mut [PackageStep], native: &str) -> Result<(), F
     let text = String::from_utf8_lossy(&answer.stdout);
     let offers = offers(&text)?;
     for step in steps.iter_mut().filter(|step| fetches(step)) {
-        let is_foreign = step.arch != "all" && step.arch != native;
-        let header = if is_foreign { format!("{}:{}", step.name, step.arch) } else { step.name.clone() };
+        let operand = exact(step, native);
+        let header = operand.strip_suffix(":native").unwrap_or(&operand);
         let of_step = offers.iter().filter(|offer| offer.package == header && offer.version == step.new);
         let sources: Option<Vec<_>> = of_step.map(|offer| source(&indexes, offer.description)).collect();
         let sources: BTreeSet<String> = sources.into_iter().flatten().flatten().collect();
