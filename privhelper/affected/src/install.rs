@@ -5,7 +5,6 @@
 //! every link to the unit, also those that no file names. systemd lists them: `systemctl is-enabled --full`, or
 //! `GetUnitFileLinks` on the bus. All of this works without privilege.
 
-use crate::LOOKUPS_MAX;
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied};
 use std::collections::BTreeSet;
@@ -29,6 +28,9 @@ pub struct Install {
     /// Units that are enabled or disabled along (`Also=`).
     pub also: BTreeSet<UnitName>,
 }
+
+/// Most units whose properties or files are read for one change.
+pub const LOOKUPS_MAX: usize = 64;
 
 /// The settings of `[Install]` that make links.
 pub const SETTINGS: [&str; 4] = ["Alias", "WantedBy", "RequiredBy", "UpheldBy"];

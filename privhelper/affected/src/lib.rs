@@ -30,7 +30,7 @@
 mod install;
 mod properties;
 
-pub use install::{Install, InstallLink, SETTINGS};
+pub use install::{Install, InstallLink, LOOKUPS_MAX, SETTINGS};
 pub use properties::{Dependency, UnitProperties};
 
 use Dependency::{
@@ -45,9 +45,6 @@ use postern_policy::request::UnitRequest;
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
-/// Most units whose properties are looked up for one change.
-pub const LOOKUPS_MAX: usize = 64;
 
 /// The job of the request's own unit, by verb and `now`.
 const JOBS: [(VerbId, bool, VerbId); 8] = [
