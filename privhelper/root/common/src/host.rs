@@ -78,7 +78,11 @@ impl Host {
     /// # Errors
     /// A file is missing or cannot be read.
     pub fn accounts(&self) -> Result<Accounts, Fault> {
-        Accounts::read(&self.passwd, &self.group)
+        let text = |path| {
+            let bytes = store::read(path, ACCOUNTS_MAX)?.ok_or_else(|| Fault::corrupt("passwd or group"))?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Ok(Accounts { passwd: text(&self.passwd)?, group: text(&self.group)? })
     }
 }
 
@@ -90,18 +94,6 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Reads both files.
-    ///
-    /// # Errors
-    /// One is missing or cannot be read.
-    pub fn read(passwd: &Path, group: &Path) -> Result<Self, Fault> {
-        let text = |path| {
-            let bytes = store::read(path, ACCOUNTS_MAX)?.ok_or_else(|| Fault::corrupt("passwd or group"))?;
-            Ok(String::from_utf8_lossy(&bytes).into_owned())
-        };
-        Ok(Self { passwd: text(passwd)?, group: text(group)? })
-    }
-
     /// Returns the names of this uid.
     #[must_use]
     pub fn identity(&self, uid: u32) -> policy::Identity {

@@ -92,16 +92,15 @@ pub enum Received {
 pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
     let hello: Hello = message(from, Kind::Hello)?;
     let (kind, payload) = frame(from)?;
+    let id = |order_id: &[u8]| OrderId::from_bytes(order_id).ok_or(CloseReason::Malformed);
     if kind == Kind::Outcomes {
-        let Outcomes { order_id } = strict(&payload)?;
-        return Ok(Received::Outcomes(OrderId::from_bytes(&order_id).ok_or(CloseReason::Malformed)?));
+        return Ok(Received::Outcomes(id(&strict::<Outcomes>(&payload)?.order_id)?));
     }
     if hello.build != link::build() {
         return Err(CloseReason::WrongBuild);
     }
     if kind == Kind::Acknowledge {
-        let Acknowledge { order_id } = strict(&payload)?;
-        return Ok(Received::Acknowledge(OrderId::from_bytes(&order_id).ok_or(CloseReason::Malformed)?));
+        return Ok(Received::Acknowledge(id(&strict::<Acknowledge>(&payload)?.order_id)?));
     }
     if kind == Kind::RootInspect {
         let RootInspect { order, envelope } = strict(&payload)?;

@@ -70,13 +70,13 @@ fn act(stream: &mut UnixStream, asked: &AsUser, confine: Confine) -> Result<(), 
     let to = NewState::Content(content);
     let (attributes, kept) = (target.attributes, ExtendedAttributes::of(&target.file, name)?);
     let (old, extended) = (Some(&target), Some(&kept));
-    let steps = [Step { parent: &parent, name, temporary, old, to: &to, attributes, extended }];
-    swap::stage(&steps).inspect_err(|_| drop(swap::remove(&parent, temporary)))?;
+    let step = Step { parent: &parent, name, temporary, old, to: &to, attributes, extended };
+    swap::stage(&[step]).inspect_err(|_| drop(swap::remove(&parent, temporary)))?;
     // Denied: not exchanged, or exchanged back. After another error the old file may have the temporary name.
-    let swapped = swap::swap(&steps);
+    let swapped = step.swap();
     if matches!(swapped, Err(Error::Denied(_))) {
         swap::remove(&parent, temporary)?;
     }
     swapped?;
-    swap::clear(&steps).map_err(Error::begun)
+    swap::clear(&[step]).map_err(Error::begun)
 }

@@ -3,7 +3,7 @@
 //! `postern-files as-user` serves one connection of postern-units as the user of a rule, without a capability.
 
 use caps::Capability;
-use postern_files::{as_user, confine, open, serve};
+use postern_files::{State, as_user, confine};
 use postern_root::{Fault, Host, server};
 use std::process::ExitCode;
 
@@ -21,9 +21,9 @@ fn run() -> Result<(), Fault> {
         return as_user::run();
     }
     let (listener, signals) = server::start(&CAPABILITIES)?;
-    let state = open(Host::real("files", "/var/lib/postern-files")?, confine::confine)?;
+    let state = State::open(Host::real("files", "/var/lib/postern-files")?, confine::confine)?;
     let peer_uid = state.host.peer_uid;
     let is_current = || state.is_current();
-    let handle = |stream| serve(&state, stream);
+    let handle = |stream| state.serve(stream);
     server::serve(&listener, &signals, server::Limits::REAL, peer_uid, is_current, handle).map(drop)
 }

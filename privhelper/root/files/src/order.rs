@@ -1,11 +1,11 @@
 //! The life of one order: parse, decide, open, compare, decide the facts, act.
 
+use crate::State;
 use crate::change::{self, Change, Plan};
 use crate::confine;
 use crate::effect;
 use crate::recover::{is_as_left, path_of};
 use crate::stage::{self, Validation};
-use crate::state::State;
 use crate::xattr::ExtendedAttributes;
 use postern_proto::root::v1::{self as root, Outcome, Step};
 use postern_proto::v1 as wire;
@@ -50,7 +50,7 @@ pub fn execute(state: &State, ordered: &Ordered) -> Result<Outcome, Error> {
     let plans = change::plan_all(&authority, &grant, &changes, &directories)?;
     compare(&authority, &plans)?;
     let grant = authority.decide_facts(grant, &change::facts(&plans))?;
-    plans.iter().try_for_each(|plan| plan.check_expected(&authority))?;
+    plans.iter().try_for_each(Plan::check_expected)?;
     let is_effect = plans.iter().any(|plan| !plan.is_unchanged());
     if step == Step::Whole && is_effect && !validation.validators.is_empty() {
         let staged = state.stages.stage(&authority, &plans, validation)?;

@@ -1,9 +1,9 @@
 //! `file.read` and `file.list`: sends a file in parts as events, and the names in a directory. No file is in memory as a whole.
 
+use crate::State;
 use crate::change;
 use crate::confine;
 use crate::path::{self, Directory, open_granted};
-use crate::state::State;
 use crate::target::{OpenTarget, PART, hash, open_target};
 use nix::errno::Errno;
 use nix::sys::stat::SFlag;

@@ -3,8 +3,8 @@
 //! The journal has each file before and after; the disk shows how far the change came. After a power loss the note that the
 //! order began may be lost while its undo copy, which is synced, exists: then the undo copy is compared instead.
 
+use crate::State;
 use crate::path::{Directory, open_granted};
-use crate::state::State;
 use crate::swap::{remove, sync};
 use crate::target::{OpenTarget, open_target};
 use nix::fcntl::{RenameFlags, renameat2};

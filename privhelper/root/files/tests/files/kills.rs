@@ -6,7 +6,7 @@ use crate::support::{
     whole, write,
 };
 use crate::tracer::{At, End, READY, stop_at};
-use postern_files::open;
+use postern_files::State;
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Status};
 use prost::Message;
@@ -52,7 +52,7 @@ impl Case {
 
     /// The process that is traced: gives the order when it is told to, and keeps the answer.
     fn traced(at: &Path) {
-        let state = open(host(at), |_, _| Ok(())).unwrap();
+        let state = State::open(host(at), |_, _| Ok(())).unwrap();
         let frames = fs::read(at.join("frames")).unwrap();
         ready();
         let answer = send(&state, &frames);
@@ -254,7 +254,7 @@ fn killed_while_it_recovers_it_recovers_at_the_next_start() {
     if let Some(at) = std::env::var_os(WORLD).map(PathBuf::from) {
         if at.join("recovering").exists() {
             ready();
-            drop(open(host(&at), |_, _| Ok(())).unwrap());
+            drop(State::open(host(&at), |_, _| Ok(())).unwrap());
             return;
         }
         return Case::traced(&at);

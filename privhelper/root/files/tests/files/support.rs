@@ -1,6 +1,6 @@
 //! A host in a temporary directory, and a recorder that sends orders.
 
-use postern_files::{State, open, serve};
+use postern_files::State;
 use postern_policy::types::Digest;
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1 as root;
@@ -182,7 +182,7 @@ impl World {
     pub fn with(rules: impl FnOnce(&Path) -> root::Rules) -> Self {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let host = make(directory.path(), rules);
-        let state = open(host.clone(), |_, _| Ok(())).unwrap();
+        let state = State::open(host.clone(), |_, _| Ok(())).unwrap();
         Self {
             path: directory.path().to_owned(),
             _directory: Some(directory),
@@ -195,7 +195,7 @@ impl World {
     /// A world in an empty directory that is there.
     pub fn at(path: &Path, rules: impl FnOnce(&Path) -> Vec<root::Rule>) -> Self {
         let host = make(path, |at| root::Rules { rules: rules(at), ..root::Rules::default() });
-        let state = open(host.clone(), |_, _| Ok(())).unwrap();
+        let state = State::open(host.clone(), |_, _| Ok(())).unwrap();
         Self { path: path.to_owned(), _directory: None, host, state: Some(state), confined: None }
     }
     /// A world that is there already, and the program on a thread that is confined as its process is.
@@ -204,10 +204,10 @@ impl World {
         let (connect, connections) = mpsc::channel::<UnixStream>();
         let theirs = host.clone();
         std::thread::spawn(move || {
-            let state = open(theirs, postern_files::confine::confine).unwrap();
+            let state = State::open(theirs, postern_files::confine::confine).unwrap();
             assert!(state.is_current());
             for stream in connections {
-                std::thread::scope(|scope| scope.spawn(|| serve(&state, stream)).join().unwrap());
+                std::thread::scope(|scope| scope.spawn(|| state.serve(stream)).join().unwrap());
             }
         });
         Self { path: path.to_owned(), _directory: None, host, state: None, confined: Some(connect) }
@@ -225,7 +225,7 @@ impl World {
     /// Ends the program and starts it anew.
     pub fn restart(&mut self) {
         self.state = None;
-        self.state = Some(open(self.host.clone(), |_, _| Ok(())).unwrap());
+        self.state = Some(State::open(self.host.clone(), |_, _| Ok(())).unwrap());
     }
 
     /// Replaces the policy, and starts anew.
@@ -349,7 +349,7 @@ pub fn execute_frames(order: &root::Order, contents: &[Vec<u8>], envelope: root:
 pub fn send(state: &State, frames: &[u8]) -> Answer {
     let (ours, theirs) = UnixStream::pair().unwrap();
     std::thread::scope(|scope| {
-        scope.spawn(move || serve(state, theirs));
+        scope.spawn(move || state.serve(theirs));
         converse(ours, frames)
     })
 }
