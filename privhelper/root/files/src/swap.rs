@@ -177,8 +177,7 @@ impl Step<'_> {
 fn failed(doing: &'static str) -> impl Fn(Errno) -> Error {
     move |errno| {
         if errno == Errno::EPERM {
-            return Denied::new(Code::SpecialFile, "a file or its directory is immutable or append-only")
-                .into();
+            return path::special("a file or its directory is immutable or append-only".to_owned());
         }
         Fault::io(doing)(errno).into()
     }

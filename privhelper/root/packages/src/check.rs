@@ -46,11 +46,11 @@ fn compare(host: &Host, job: &Job, input: impl Read) -> Result<(), Fault> {
     let Work::Transaction(asked, expected) = work else {
         return Err(Fault::new("this order is no transaction"));
     };
-    if let Some(text) = difference(&real, &expected, asked.verb) {
+    if let Some(text) = difference(&real, &expected, asked.request.verb) {
         return Err(Fault::new(text));
     }
     check_removals(host, &real)?;
-    let steps = with_sources(host, asked.verb, &expected, authority.inverse.is_some())?;
+    let steps = with_sources(host, asked.request.verb, &expected, authority.inverse.is_some())?;
     let transaction = PackageTransaction { steps, ..PackageTransaction::default() };
     authority.decide_facts(grant, &Facts::Packages(transaction)).map(drop).map_err(denied)
 }

@@ -147,7 +147,7 @@ pub fn inverse(authority: &Authority<'_>, grant: &Grant, work: &Work, done: &Com
         Work::Mark { holds: true, .. } => (VerbId::PackageUnhold, Vec::new(), changed()),
         Work::Mark { holds: false, .. } => (VerbId::PackageHold, Vec::new(), changed()),
         Work::Transaction(transaction, expected) => {
-            let steps = inverse_steps(transaction.verb, expected);
+            let steps = inverse_steps(transaction.request.verb, expected);
             let removes = steps.iter().all(|step| step.action() == Action::Remove);
             let verb = if removes { VerbId::PackageRemove } else { VerbId::PackageInstall };
             let names = steps.iter().map(|step| step.name.clone()).collect();

@@ -90,7 +90,7 @@ fn transact(
     expected: &[PackageStep],
     left: Duration,
 ) -> Result<Completed, Fault> {
-    let repairs = transaction.verb == VerbId::PackageRepair;
+    let repairs = transaction.request.verb == VerbId::PackageRepair;
     let is_whole = || -> Result<bool, Fault> {
         Ok(!dpkg::interrupted(&host.apt) && !dpkg::rows(&host.apt, &[])?.iter().any(Row::half_done))
     };
@@ -108,7 +108,8 @@ fn transact(
     let mut completed = completed(runner, expected, ended);
     let was_let_go_on = completed.plan.is_some();
     if (repairs || was_let_go_on)
-        && let Err(fault) = add_states(host, runner.directory, (transaction.verb, expected), &mut completed)
+        && let Err(fault) =
+            add_states(host, runner.directory, (transaction.request.verb, expected), &mut completed)
         && !completed.code.is_empty()
     {
         // How it ended is known; the state of the packages is not.
