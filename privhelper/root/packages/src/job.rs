@@ -2,8 +2,7 @@
 //! take; and the programs and directories of the host, as values that tests replace.
 
 use postern_apt::Transaction;
-use postern_policy::request::Request;
-use postern_policy::types::PackageName;
+use postern_policy::request::{PackagesRequest, Request};
 use postern_policy::{Grant, VerbId};
 use postern_proto::root::v1::{Inverse, PackageFacts, PackageFlags, RootExecute};
 use postern_proto::v1::{
@@ -47,18 +46,24 @@ impl Host {
 
 /// The work of a job.
 #[derive(Debug)]
-pub enum Work {
-    /// A transaction of apt with the steps that were decided.
-    Transaction(Transaction, Vec<PackageStep>),
-    /// Fetch the lists of available packages.
-    Update,
-    /// Hold or unhold packages.
-    Mark {
-        /// True for hold.
-        holds: bool,
-        /// The packages.
-        names: Vec<PackageName>,
-    },
+pub struct Work {
+    /// The request that takes effect.
+    pub request: PackagesRequest,
+    /// Of a transaction: further changes that apt may make.
+    pub flags: PackageFlags,
+    /// Of a transaction: the steps that were decided.
+    pub expected: Vec<PackageStep>,
+}
+
+impl Work {
+    /// The transaction of apt.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn transaction(&self) -> Result<Transaction, Fault> {
+        let transaction = Transaction::new(self.request.clone(), self.flags);
+        transaction.ok_or_else(|| Fault::new("this order is no transaction"))
+    }
 }
 
 /// One job, with the input of its decision.
@@ -109,26 +114,24 @@ impl Job {
 /// # Errors
 /// It is not granted, or no order about packages.
 pub fn decide(authority: &Authority<'_>) -> Result<(Grant, Work), Denied> {
-    let unknown = || Denied::new(Code::Unsupported, "this program only changes packages");
     let (request, grant) = authority.decide_request(Vec::new())?;
-    let Request::Packages(request) = request else { return Err(unknown()) };
-    if request.verb == VerbId::PackageUpdate {
-        return Ok((grant, Work::Update));
-    }
-    let holds = request.verb == VerbId::PackageHold;
-    if holds || request.verb == VerbId::PackageUnhold {
-        let names = request.packages.into_iter().map(|package| package.name).collect();
-        return Ok((grant, Work::Mark { holds, names }));
-    }
+    let Request::Packages(request) = request else {
+        return Err(Denied::new(Code::Unsupported, "this program only changes packages"));
+    };
     // An undo makes exactly the recorded steps; downgrades are permitted only for them.
     let recorded = authority.inverse.and_then(|inverse| inverse.steps.as_ref());
     let undo = |steps| PackageFlags { allow_downgrades: downgrades(steps), ..PackageFlags::default() };
     let flags = recorded.map_or_else(|| grant.package_flags(), undo);
-    let transaction = Transaction::new(request, flags).ok_or_else(unknown)?;
     let order = &authority.ordered.order;
     let decided = order.facts.as_ref().and_then(|facts| facts.packages.as_ref());
     let expected = recorded.or(decided).map(|facts| facts.steps.clone()).unwrap_or_default();
-    Ok((grant, Work::Transaction(transaction, expected)))
+    Ok((grant, Work { request, flags, expected }))
+}
+
+/// Whether packages are held (true) or unheld; none for every other verb.
+#[must_use]
+pub fn marks(verb: VerbId) -> Option<bool> {
+    [VerbId::PackageHold, VerbId::PackageUnhold].contains(&verb).then_some(verb == VerbId::PackageHold)
 }
 
 /// Whether these steps go back to earlier versions.
@@ -141,18 +144,18 @@ pub fn inverse(authority: &Authority<'_>, grant: &Grant, work: &Work, done: &Com
     if done.status() != Status::Done {
         return None;
     }
-    let changed = || done.packages.iter().map(|package| package.name.clone()).collect::<Vec<_>>();
-    let (verb, steps, names) = match work {
-        Work::Update => return None,
-        Work::Mark { holds: true, .. } => (VerbId::PackageUnhold, Vec::new(), changed()),
-        Work::Mark { holds: false, .. } => (VerbId::PackageHold, Vec::new(), changed()),
-        Work::Transaction(transaction, expected) => {
-            let steps = inverse_steps(transaction.request.verb, expected);
-            let removes = steps.iter().all(|step| step.action() == Action::Remove);
-            let verb = if removes { VerbId::PackageRemove } else { VerbId::PackageInstall };
-            let names = steps.iter().map(|step| step.name.clone()).collect();
-            (verb, steps, names)
-        }
+    let asked = work.request.verb;
+    let steps = inverse_steps(asked, &work.expected);
+    let names = match marks(asked) {
+        Some(_) => done.packages.iter().map(|package| package.name.clone()).collect::<Vec<_>>(),
+        None => steps.iter().map(|step| step.name.clone()).collect(),
+    };
+    let removes = steps.iter().all(|step| step.action() == Action::Remove);
+    let verb = match marks(asked) {
+        Some(true) => VerbId::PackageUnhold,
+        Some(false) => VerbId::PackageHold,
+        None if removes => VerbId::PackageRemove,
+        None => VerbId::PackageInstall,
     };
     // A package on two architectures cannot be named alone.
     let distinct = names.iter().collect::<BTreeSet<_>>().len();

@@ -5,7 +5,7 @@ use crate::job::{self, Host, Job, Work};
 use crate::runner::{Runner, tail};
 use nix::sys::stat::{Mode, umask};
 use postern_apt::dpkg::{self, Row};
-use postern_apt::{Transaction, apt_errors, arguments};
+use postern_apt::{apt_errors, arguments};
 use postern_policy::VerbId;
 use postern_policy::types::PackageName;
 use postern_proto::root::v1::Outcome;
@@ -49,7 +49,7 @@ pub fn run(host: &Host, id: OrderId) -> Result<(), Fault> {
 /// the rest of the time, and other programs fail as `busy`.
 fn wait(host: &Host, job: &Job, runner: &mut Runner<'_>) -> Result<Duration, Denied> {
     let (grant, work) = job::decide(&job.authority()?)?;
-    let is_update = matches!(work, Work::Update);
+    let is_update = work.request.verb == VerbId::PackageUpdate;
     let lock = if is_update { &host.apt.lists_lock } else { &host.apt.dpkg_lock };
     Ok(runner.wait_for(lock, grant.timeout()))
 }
@@ -73,24 +73,17 @@ fn decided(host: &Host, job: &Job, runner: &Runner<'_>, left: Duration) -> Resul
 }
 
 fn perform(host: &Host, runner: &Runner<'_>, work: &Work, left: Duration) -> Result<Completed, Fault> {
-    match work {
-        Work::Transaction(transaction, expected) => transact(host, runner, transaction, expected, left),
-        Work::Update => {
-            let ended = runner.run(&host.apt.apt_get, &arguments::update(runner.status_fd()?))?;
-            Ok(completed(runner, &[], ended))
-        }
-        Work::Mark { holds, names } => mark(host, runner, *holds, names),
+    let (expected, verb) = (&work.expected, work.request.verb);
+    if verb == VerbId::PackageUpdate {
+        let ended = runner.run(&host.apt.apt_get, &arguments::update(runner.status_fd()?))?;
+        return Ok(completed(runner, &[], ended));
     }
-}
-
-fn transact(
-    host: &Host,
-    runner: &Runner<'_>,
-    transaction: &Transaction,
-    expected: &[PackageStep],
-    left: Duration,
-) -> Result<Completed, Fault> {
-    let repairs = transaction.request.verb == VerbId::PackageRepair;
+    if let Some(holds) = job::marks(verb) {
+        let names = work.request.packages.iter().map(|package| package.name.clone()).collect::<Vec<_>>();
+        return mark(host, runner, holds, &names);
+    }
+    let transaction = work.transaction()?;
+    let repairs = verb == VerbId::PackageRepair;
     let is_whole = || -> Result<bool, Fault> {
         Ok(!dpkg::interrupted(&host.apt) && !dpkg::rows(&host.apt, &[])?.iter().any(Row::half_done))
     };
@@ -103,13 +96,12 @@ fn transact(
         runner.run(&host.apt.dpkg, &arguments::configure(status_fd))?;
     }
     let id = runner.directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let argv = arguments::transaction(transaction, status_fd, (&host.program, id), left.as_secs());
+    let argv = arguments::transaction(&transaction, status_fd, (&host.program, id), left.as_secs());
     let ended = runner.run(&host.apt.apt_get, &argv)?;
     let mut completed = completed(runner, expected, ended);
     let was_let_go_on = completed.plan.is_some();
     if (repairs || was_let_go_on)
-        && let Err(fault) =
-            add_states(host, runner.directory, (transaction.request.verb, expected), &mut completed)
+        && let Err(fault) = add_states(host, runner.directory, (verb, expected), &mut completed)
         && !completed.code.is_empty()
     {
         // How it ended is known; the state of the packages is not.

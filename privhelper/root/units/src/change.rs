@@ -162,8 +162,6 @@ pub fn daemon_reload(work: &Work<'_>, grant: &Grant) -> Result<Outcome, Error> {
     } else {
         failed(Code::UnitFailed, "systemd could not read its units again; see the journal")
     };
-    Ok(Outcome {
-        detail: text(&finished.stderr),
-        ..work.authority.outcome(grant, Vec::new(), completed, None)
-    })
+    let outcome = work.authority.outcome(grant, Vec::new(), completed, None);
+    Ok(Outcome { detail: text(&finished.stderr), ..outcome })
 }
