@@ -40,7 +40,7 @@ impl State {
         let accounts = self.host.root.accounts()?;
         let policy = &self.policy.policy;
         let authority = Authority::new(&self.host.root, policy, &accounts, None::<&Key>, ordered)?;
-        let (request, grant) = authority.decide_request(Vec::new())?;
+        let (request, grant) = authority.decide_request(None)?;
         let read = match request {
             Request::UnitStatus(status) => self.status(&authority, grant, &status)?,
             Request::Packages(show) if show.verb == VerbId::PackageShow => self.show(grant, show)?,

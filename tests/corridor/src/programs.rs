@@ -61,6 +61,7 @@ impl Drop for Root {
 pub fn files(host: postern_root::Host) -> Box<Run> {
     Box::new(move |listener, signalled| {
         let state = postern_files::State::open(host.clone(), |_, _| Ok(())).unwrap();
+        postern_files::recover::recover_all(&state).unwrap();
         let handle = |stream| state.serve(stream);
         server::serve(listener, signalled, Limits::REAL, own_uid(), || state.is_current(), handle).unwrap()
     })

@@ -111,7 +111,13 @@ pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
     let mut ordered = Ordered::new(order, envelope, true)?;
     match ordered.step() {
         Step::Whole => {
-            ordered.contents = contents(from, &ordered.order.contents)?;
+            let announced = &ordered.order.contents;
+            let total = announced.iter().fold(0_u64, |sum, content| sum.saturating_add(content.size));
+            if total > CONTENT_TOTAL {
+                return Err(CloseReason::Malformed);
+            }
+            let contents = announced.iter().map(|announced| content(from, announced));
+            ordered.contents = contents.collect::<Result<_, _>>()?;
             if secrets {
                 ordered.secrets = message::<SecretValues>(from, Kind::Secrets)?.values;
             }
@@ -120,15 +126,6 @@ pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
         Step::Unspecified => return Err(CloseReason::Malformed),
     }
     Ok(Received::Order(ordered))
-}
-
-/// Reads the content frames of an order, each content to its announced size.
-fn contents(from: &mut impl Read, announced: &[Content]) -> Result<Vec<Arc<[u8]>>, CloseReason> {
-    let total = announced.iter().fold(0_u64, |sum, content| sum.saturating_add(content.size));
-    if total > CONTENT_TOTAL {
-        return Err(CloseReason::Malformed);
-    }
-    announced.iter().map(|announced| content(from, announced)).collect()
 }
 
 /// Reads one content to its announced size.

@@ -55,12 +55,15 @@ impl Change {
     }
 }
 
+/// The grant of a request, and its changes.
+type Decided = (Grant, Vec<Change>);
+
 /// Decides the request that takes effect, and returns its changes. Contents were compared with the announced digests
 /// when they were received.
 ///
 /// # Errors
 /// As [`Authority::decide`]; `unsupported` if it changes no files.
-pub fn decide(authority: &Authority<'_>, contents: Vec<Arc<[u8]>>) -> Result<(Grant, Vec<Change>), Denied> {
+pub fn decide(authority: &Authority<'_>, contents: Option<Vec<Arc<[u8]>>>) -> Result<Decided, Denied> {
     let (request, grant) = authority.decide_request(contents)?;
     let Request::Files(request) = request else {
         return Err(Denied::new(Code::Unsupported, "this is no change of files"));

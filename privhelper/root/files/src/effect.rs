@@ -1,9 +1,9 @@
 //! The effect: writes the journal, then temporary files, exchanges the names, and stores the outcome last. With its inverse: the
 //! ordinary request that restores the files, which an undo is decided as.
 
-use crate::State;
 use crate::change::{Plan, may_read};
 use crate::recover::{complete_or_revert, note};
+use crate::state::State;
 use crate::swap::{self, Step};
 use crate::target::changed;
 use postern_policy::facts::OldFile;

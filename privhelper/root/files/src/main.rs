@@ -3,7 +3,7 @@
 //! `postern-files as-user` serves one connection of postern-units as the user of a rule, without a capability.
 
 use caps::Capability::{CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER};
-use postern_files::{State, as_user, confine};
+use postern_files::{State, as_user, confine, recover};
 use postern_root::{Fault, Host, server};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
@@ -23,6 +23,7 @@ fn run() -> Result<(), Fault> {
     // Needed for files of any owner and mode.
     let (listener, signals) = server::start(&[CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER])?;
     let state = State::open(Host::real("files", "/var/lib/postern-files")?, confine::confine)?;
+    recover::recover_all(&state)?;
     let peer_uid = state.host.peer_uid;
     let is_current = || state.is_current();
     let handle = |stream| state.serve(stream);

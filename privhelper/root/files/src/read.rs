@@ -1,9 +1,9 @@
 //! `file.read` and `file.list`: sends a file in parts as events, and the names in a directory. No file is in memory as a whole.
 
-use crate::State;
 use crate::change;
 use crate::confine;
 use crate::path::{self, Directory, open_granted};
+use crate::state::State;
 use crate::target::{OpenTarget, PART, hash, open_target};
 use nix::errno::Errno;
 use nix::sys::stat::SFlag;
@@ -33,7 +33,7 @@ pub fn read<S: Read + Write>(
 ) -> Result<Outcome, Error> {
     let accounts = state.host.accounts()?;
     let authority = state.authority(&accounts, ordered)?;
-    let (request, grant) = authority.decide_request(Vec::new())?;
+    let (request, grant) = authority.decide_request(None)?;
     let (path, range) = if let Request::FileRead(FileReadRequest { path, offset, limit }) = request {
         (path, Some((offset, limit)))
     } else if let Request::FileList(path) = request {

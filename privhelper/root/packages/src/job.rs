@@ -114,7 +114,7 @@ impl Job {
 /// # Errors
 /// It is not granted, or no order about packages.
 pub fn decide(authority: &Authority<'_>) -> Result<(Grant, Work), Denied> {
-    let (request, grant) = authority.decide_request(Vec::new())?;
+    let (request, grant) = authority.decide_request(None)?;
     let Request::Packages(request) = request else {
         return Err(Denied::new(Code::Unsupported, "this program only changes packages"));
     };

@@ -1,14 +1,14 @@
 //! The confinement of the process: what Landlock, the filter of system calls and the dropped capabilities leave.
 
 use crate::support::{
-    World, all_verbs, away, host, list, mkdir, names, patch, read, remove, set_mode, set_owner, strings, to,
-    write,
+    World, all_verbs, away, host, list, mkdir, names, open, patch, read, remove, set_mode, set_owner,
+    strings, to, write,
 };
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
-use postern_files::{State, confine};
+use postern_files::confine;
 use postern_proto::root::v1 as root;
 use postern_proto::v1::Status;
 use postern_root::server;
@@ -71,7 +71,7 @@ fn reaches_nothing_but_the_granted_directories_and_its_own_state() {
     fs::write(at.join("public/file"), "x").unwrap();
     let before = tries(&at, 0);
     assert!(before.iter().all(|(_, failed)| failed.is_none()), "the attempts are real: {before:?}");
-    let _state = State::open(host(&at), confine::confine).unwrap();
+    let _state = open(host(&at), confine::confine).unwrap();
     for (name, failed) in tries(&at, 1) {
         assert_eq!(failed, Some(ErrorKind::PermissionDenied), "{name}");
     }
@@ -115,7 +115,7 @@ fn refuses_system_calls_that_it_has_no_use_for() {
     let file = fs::File::create(at.join("site/file")).unwrap();
     let before = unused(&file, &at);
     assert!(before.iter().all(|(_, errno)| *errno != Some(Errno::EPERM)), "{before:?}");
-    let _state = State::open(host(&at), confine::confine).unwrap();
+    let _state = open(host(&at), confine::confine).unwrap();
     for (name, errno) in unused(&file, &at) {
         assert_eq!(errno, Some(Errno::EPERM), "{name}");
     }
@@ -229,7 +229,7 @@ fn an_inspection_can_write_nothing() {
     let open =
         || postern_files::path::open_granted(&directory, nix::unistd::Uid::effective().as_raw()).unwrap();
     fs::write(at.join("site/file"), "x").unwrap();
-    let _state = State::open(host(&at), confine::confine).unwrap();
+    let _state = crate::support::open(host(&at), confine::confine).unwrap();
     let tried = std::thread::spawn({
         let at = at.clone();
         let directories = [open()];

@@ -2,11 +2,10 @@
 //! new, all of them, and the recorder learns which.
 
 use crate::support::{
-    CLIENT, Request, UndoCopy, World, all_verbs, away, execute_frames, host, names, patch, remove, send, to,
-    whole, write,
+    CLIENT, Request, UndoCopy, World, all_verbs, away, execute_frames, host, names, open, patch, remove,
+    send, to, whole, write,
 };
 use crate::tracer::{At, End, READY, stop_at};
-use postern_files::State;
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Status};
 use prost::Message;
@@ -52,7 +51,7 @@ impl Case {
 
     /// The process that is traced: gives the order when it is told to, and keeps the answer.
     fn traced(at: &Path) {
-        let state = State::open(host(at), |_, _| Ok(())).unwrap();
+        let state = open(host(at), |_, _| Ok(())).unwrap();
         let frames = fs::read(at.join("frames")).unwrap();
         ready();
         let answer = send(&state, &frames);
@@ -254,7 +253,7 @@ fn killed_while_it_recovers_it_recovers_at_the_next_start() {
     if let Some(at) = std::env::var_os(WORLD).map(PathBuf::from) {
         if at.join("recovering").exists() {
             ready();
-            drop(State::open(host(&at), |_, _| Ok(())).unwrap());
+            drop(open(host(&at), |_, _| Ok(())).unwrap());
             return;
         }
         return Case::traced(&at);

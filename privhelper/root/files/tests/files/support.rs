@@ -1,6 +1,6 @@
 //! A host in a temporary directory, and a recorder that sends orders.
 
-use postern_files::State;
+use postern_files::{State, recover};
 use postern_policy::types::Digest;
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1 as root;
@@ -43,6 +43,16 @@ pub struct World {
     state: Option<State>,
     /// Or a thread that has confined itself and serves what it is given.
     confined: Option<mpsc::Sender<UnixStream>>,
+}
+
+/// Opens the state as the program does at its start.
+pub fn open(
+    host: postern_root::Host,
+    confine: impl FnOnce(&postern_root::Host, &postern_policy::Policy) -> Result<(), postern_root::Fault>,
+) -> Result<State, postern_root::Fault> {
+    let state = State::open(host, confine)?;
+    recover::recover_all(&state)?;
+    Ok(state)
 }
 
 /// A rule with the defaults of `policy apply`.
@@ -182,7 +192,7 @@ impl World {
     pub fn with(rules: impl FnOnce(&Path) -> root::Rules) -> Self {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let host = make(directory.path(), rules);
-        let state = State::open(host.clone(), |_, _| Ok(())).unwrap();
+        let state = open(host.clone(), |_, _| Ok(())).unwrap();
         Self {
             path: directory.path().to_owned(),
             _directory: Some(directory),
@@ -195,7 +205,7 @@ impl World {
     /// A world in an empty directory that is there.
     pub fn at(path: &Path, rules: impl FnOnce(&Path) -> Vec<root::Rule>) -> Self {
         let host = make(path, |at| root::Rules { rules: rules(at), ..root::Rules::default() });
-        let state = State::open(host.clone(), |_, _| Ok(())).unwrap();
+        let state = open(host.clone(), |_, _| Ok(())).unwrap();
         Self { path: path.to_owned(), _directory: None, host, state: Some(state), confined: None }
     }
     /// A world that is there already, and the program on a thread that is confined as its process is.
@@ -204,7 +214,7 @@ impl World {
         let (connect, connections) = mpsc::channel::<UnixStream>();
         let theirs = host.clone();
         std::thread::spawn(move || {
-            let state = State::open(theirs, postern_files::confine::confine).unwrap();
+            let state = open(theirs, postern_files::confine::confine).unwrap();
             assert!(state.is_current());
             for stream in connections {
                 std::thread::scope(|scope| scope.spawn(|| state.serve(stream)).join().unwrap());
@@ -225,7 +235,7 @@ impl World {
     /// Ends the program and starts it anew.
     pub fn restart(&mut self) {
         self.state = None;
-        self.state = Some(State::open(self.host.clone(), |_, _| Ok(())).unwrap());
+        self.state = Some(open(self.host.clone(), |_, _| Ok(())).unwrap());
     }
 
     /// Replaces the policy, and starts anew.
