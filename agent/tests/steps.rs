@@ -92,7 +92,8 @@ async fn a_change_of_a_task_that_must_be_kept_is_named_at_its_end_with_the_comma
     place.helper(vec![Play::Events(vec![kept]), restarted()]);
     let ran = place.run(&["--direct", "run", "write 'x' to /etc/nftables.d/a.nft and restart nginx"]).await;
     assert_eq!(ran.exit, Exit::Done, "{ran:?}");
-    let (_, warning) = ran.err.split_once("file.write /etc/nftables.d/a.nft: taken back at ").expect(&ran.err);
+    let (_, warning) =
+        ran.err.split_once("file.write /etc/nftables.d/a.nft: taken back at ").expect(&ran.err);
     assert!(warning.contains("; to keep it, log in anew and run: postern keep "), "{ran:?}");
     assert!(!ran.err.contains("unit.restart nginx.service: taken back"), "{ran:?}");
 }
