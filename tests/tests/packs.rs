@@ -123,9 +123,10 @@ systemd-run --quiet --unit agree --uid oper /usr/local/bin/agree
 "#;
 
 fn stories(release: Release) {
-    let offered: &[&str] = if LONG.is_empty() { &["apache2", "mariadb-server"] } else { &["apache2"] };
+    let late = ["apache2", "ufw", "systemd-resolved", "iproute2"];
+    let offered: &[&str] = if LONG.is_empty() { &["mariadb-server"] } else { &[] };
     let machine = Installed::in_machine(
-        Machine::boot_offering(release, &[PACKAGES, offered].concat()),
+        Machine::boot_offering(release, &[PACKAGES, &late, offered].concat()),
         &postern_tests::deb(),
     );
     let _ = machine.shell(OPERATOR).ok();
@@ -157,6 +158,9 @@ fn stories(release: Release) {
         ("fail2ban", fail2ban),
         ("backup-restic", backup_restic),
         ("mariadb", mariadb),
+        ("reboot", reboot),
+        ("network-resolved", network_resolved),
+        ("firewall-ufw", firewall_ufw),
         // Last: it takes port 80 from nginx.
         ("web-apache", web_apache),
     ];
@@ -657,6 +661,78 @@ fn mariadb(host: &Host) {
     host.done(&["command", "mariadb-drop", "database=app1"]);
     host.is("! mariadb -e 'SHOW DATABASES' | grep -q app1");
     host.done(&["service", "status", "mariadb", "--lines", "20"]);
+}
+
+fn reboot(host: &Host) {
+    const SCHEDULED: &str = "/run/systemd/shutdown/scheduled";
+    host.add("reboot", &[]);
+    let asked = host.done(&["host", "reboot", "--delay", "30m", "--json"]).json();
+    host.is(&format!("grep -qx MODE=reboot {SCHEDULED}"));
+    host.done(&["undo", asked["request_id"].as_str().expect("an id")]);
+    host.is(&format!("test ! -e {SCHEDULED}"));
+    host.done(&["host", "reboot", "--delay", "1h"]);
+    host.done(&["host", "reboot", "--cancel"]);
+    host.is(&format!("test ! -e {SCHEDULED}"));
+}
+
+/// A pair of virtual interfaces: the machine has no other.
+fn network_resolved(host: &Host) {
+    host.is(
+        "DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install systemd-resolved iproute2 >&2
+        ip link add v0 type veth peer name v1; ip link set v0 up; ip link set v1 up; ip address add 10.9.0.1/24 dev v0
+        systemctl reload dbus.service; systemctl restart systemd-resolved.service",
+    );
+    host.soon("resolvectl dns v0");
+    host.add("network-resolved", &["interfaces=v0"]);
+    let (interface, server) = ("interface=v0", "server=9.9.9.9");
+    let shown = host.done(&["command", "network-resolved-status"]);
+    assert!(shown.stdout.contains("(v0)"), "{shown}");
+    let found = host.done(&["command", "network-resolved-lookup", "name=localhost"]);
+    assert!(found.stdout.contains("127.0.0.1"), "{found}");
+    host.done(&["command", "network-resolved-flush"]);
+    host.ends(&["command", "network-resolved-server", interface, "server=203.0.113.66"], 2);
+    let set = host.done(&["command", "network-resolved-server", interface, server, "--json"]).json();
+    host.is("resolvectl dns v0 | grep -q 9.9.9.9");
+    host.ends(&["command", "network-resolved-revert", interface], 1);
+    host.keep(&[&set]);
+    host.done(&["command", "network-resolved-revert", interface]);
+    host.is("! resolvectl dns v0 | grep -q 9.9.9.9");
+    host.hurry("network-resolved");
+    host.done(&["command", "network-resolved-server", interface, server]);
+    host.is("resolvectl dns v0 | grep -q 9.9.9.9");
+    host.soon("! resolvectl dns v0 | grep -q 9.9.9.9");
+    host.done(&["service", "status", "systemd-resolved", "--lines", "20"]);
+}
+
+fn firewall_ufw(host: &Host) {
+    host.is(
+        "DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install ufw >&2; ufw --force enable",
+    );
+    host.add("firewall-ufw", &[]);
+    let (network, port, protocol) = ("network=10.0.0.0/8", "port=8080", "protocol=tcp");
+    host.ends(&["command", "firewall-ufw-allow", "network=0.0.0.0/0", port, protocol], 2);
+    let allowed = host.done(&["command", "firewall-ufw-allow", network, port, protocol, "--json"]).json();
+    let status = host.done(&["command", "firewall-ufw-status"]);
+    assert!(status.stdout.contains("8080/tcp") && status.stdout.contains("10.0.0.0/8"), "{status}");
+    host.ends(&["command", "firewall-ufw-delete-allow", network, port, protocol], 1);
+    host.keep(&[&allowed]);
+    let deleted =
+        host.done(&["command", "firewall-ufw-delete-allow", network, port, protocol, "--json"]).json();
+    host.is("! ufw status | grep -q 8080");
+    host.done(&["undo", deleted["request_id"].as_str().expect("an id")]);
+    host.is("ufw status | grep -q 8080");
+    let address = "address=192.0.2.7";
+    let denied = host.done(&["command", "firewall-ufw-deny", address, "--json"]).json();
+    host.keep(&[&denied]);
+    let back = host.done(&["command", "firewall-ufw-delete-deny", address, "--json"]).json();
+    host.keep(&[&back]);
+    host.is("! ufw status | grep -q 192.0.2.7");
+    host.hurry("firewall-ufw");
+    host.done(&["command", "firewall-ufw-deny", address]);
+    host.is("ufw status | grep -q 192.0.2.7");
+    host.soon("! ufw status | grep -q 192.0.2.7");
+    host.done(&["service", "status", "ufw", "--lines", "20"]);
+    host.is("ufw --force disable");
 }
 
 fn web_apache(host: &Host) {
