@@ -170,6 +170,6 @@ pub fn split(line: &str) -> Vec<String> {
             words.extend(part.split_whitespace().map(str::to_owned));
         }
     }
-    assert!(line.matches('\'').count() % 2 == 0, "{line}");
+    assert!(line.matches('\'').count().is_multiple_of(2), "{line}");
     words
 }

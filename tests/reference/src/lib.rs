@@ -38,7 +38,7 @@ pub fn manual(mut command: Command, page: &Page) -> String {
     let _ = writeln!(text, ".SH DESCRIPTION\n{}", escaped(&about));
     text.push_str(".SH COMMANDS\n");
     each(&command, &name, &mut |command, words| {
-        one(command, &examples::of(page.examples, words, command), &mut text)
+        one(command, &examples::of(page.examples, words, command), &mut text);
     });
     let global = options(&command);
     if !global.is_empty() {
