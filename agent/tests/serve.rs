@@ -549,6 +549,20 @@ async fn metrics_count_tasks_requests_and_answers_and_hold_no_text_of_a_task() {
 }
 
 #[tokio::test]
+async fn metrics_tell_when_the_helper_recorded_the_tip_of_the_agents_log() {
+    const NAME: &str = "\npostern_agent_log_tip_timestamp_seconds ";
+    let place = Place::new();
+    let helper = place.helper(Vec::new());
+    let before = i64::try_from(in_seconds(0)).unwrap();
+    place.serve();
+    let text = metrics_with(&place, &format!("{NAME}1")).await;
+    let (_, value) = text.split_once(NAME).unwrap();
+    let noted = value.lines().next().unwrap().parse::<i64>().unwrap();
+    assert!((before..=before + 60).contains(&noted), "{noted}, not about {before}");
+    assert_eq!(helper.notes().len(), 1);
+}
+
+#[tokio::test]
 async fn metrics_count_what_waits_for_a_person_until_it_ends() {
     let place = Place::new();
     let go = Arc::new(Notify::new());

@@ -84,6 +84,21 @@ async fn a_dry_run_of_a_patch_in_a_task_reads_and_shows_what_would_change() {
 }
 
 #[tokio::test]
+async fn a_change_of_a_task_that_must_be_kept_is_named_at_its_end_with_the_command_that_keeps_it() {
+    let place = Place::new();
+    let status = Status::Done.into();
+    let keep_until_unix_s = common::in_seconds(120);
+    let kept = completed(v1::Completed { status, keep_until_unix_s, ..v1::Completed::default() });
+    place.helper(vec![Play::Events(vec![kept]), restarted()]);
+    let ran = place.run(&["--direct", "run", "write 'x' to /etc/nftables.d/a.nft and restart nginx"]).await;
+    assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+    let (_, warning) =
+        ran.err.split_once("file.write /etc/nftables.d/a.nft: taken back at ").expect(&ran.err);
+    assert!(warning.contains("; to keep it, log in anew and run: postern keep "), "{ran:?}");
+    assert!(!ran.err.contains("unit.restart nginx.service: taken back"), "{ran:?}");
+}
+
+#[tokio::test]
 async fn an_undo_in_a_task_takes_back_what_the_person_changed_last() {
     let place = Place::new();
     let helper = place.helper(vec![done(), done(), done()]);

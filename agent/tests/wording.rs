@@ -88,3 +88,15 @@ async fn steps_are_counted_out_of_a_total_only_where_it_is_known() {
     let ran = place.run(&["run", "--plan", plan.to_str().unwrap()]).await;
     assert!(ran.err.contains("[2] stop apache2") && !ran.err.contains("/2]"), "{ran:?}");
 }
+
+#[tokio::test]
+async fn an_unknown_command_names_the_nearest_one_and_lists_all() {
+    let place = Place::new();
+    let ran = place.run(&["tsaks"]).await;
+    assert_eq!(ran.exit, postern_agent::Exit::Usage, "{ran:?}");
+    assert!(
+        ran.err.contains("unknown command \"tsaks\": did you mean `tasks`? (permitted: run, plan, tasks, "),
+        "{ran:?}"
+    );
+    assert!(!ran.err.contains("tell-operators"), "what is hidden is no command of a person's: {ran:?}");
+}

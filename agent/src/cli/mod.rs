@@ -132,7 +132,10 @@ impl Session<'_> {
                     self.run_task(task.clone(), Going::Anew).await
                 }
                 _ => {
-                    let message = format!("there is no command {:?}; see `postern --help`", words.join(" "));
+                    let commands = self::command();
+                    let known = commands.get_subcommands().filter(|command| !command.is_hide_set());
+                    let known = known.map(clap::Command::get_name);
+                    let message = postern_text::unknown("command", &words.join(" "), known);
                     self.fail(&AgentError::new("invalid_argument", message))
                 }
             },

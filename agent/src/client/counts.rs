@@ -31,6 +31,7 @@ pub struct Counts {
     seconds: Seconds,
     waiting: Gauge,
     last_answer: Gauge,
+    log_tip: Gauge,
 }
 
 impl Default for Counts {
@@ -41,6 +42,7 @@ impl Default for Counts {
             seconds: Family::new_with_constructor(seconds),
             waiting: Gauge::default(),
             last_answer: Gauge::default(),
+            log_tip: Gauge::default(),
         }
     }
 }
@@ -86,6 +88,16 @@ impl Counts {
             "When the helper last answered this agent, which it does after writing its record; 0: not since the agent started",
             self.last_answer.clone(),
         );
+        registry.register(
+            "log_tip_timestamp_seconds",
+            "When the helper last recorded the tip of this agent's own audit log; 0: not since the agent started",
+            self.log_tip.clone(),
+        );
+    }
+
+    /// The helper has recorded where the agent's log ends.
+    pub fn noted(&self) {
+        self.log_tip.set(Timestamp::now().as_second());
     }
 
     /// A request begins.

@@ -13,6 +13,10 @@ impl Helper {
     /// # Errors
     /// It is not recorded, and why.
     pub async fn note(&self, tip: Tip) -> Result<(), String> {
+        self.note_once(tip).await.inspect(|()| self.counts().noted())
+    }
+
+    async fn note_once(&self, tip: Tip) -> Result<(), String> {
         let lost = |lost: AttemptError| lost.why().to_owned();
         let mut client = HelperClient::new(self.connect().await.map_err(lost)?);
         let meta = v1::Meta { request_id: new_id(), mode: v1::Mode::Execute.into(), ..v1::Meta::default() };

@@ -75,7 +75,8 @@ impl Runner<'_> {
         let failed = |code: &str, why: &str| ReadResult::failed(StepStatus::Error, code, why);
         let all = Arc::clone(&self.reviewed.all);
         let Some(runbook) = all.iter().find(|runbook| runbook.name == name) else {
-            return failed("not_found", &format!("there is no runbook {name:?}"));
+            let known = all.iter().map(|runbook| runbook.name.as_str());
+            return failed("not_found", &postern_text::unknown("runbook", name, known));
         };
         let Some(given) = follow else {
             let (status, text) = (StepStatus::Ok, Some(runbooks::text(runbook, None)));

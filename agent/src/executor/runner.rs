@@ -24,6 +24,7 @@ use crate::protocol::step::{StepResult, StepStatus};
 use crate::protocol::task::{Change, Task, TaskOrder};
 use crate::protocol::tool::Tool;
 use crate::redaction::Secrets;
+use crate::render;
 use crate::store::Confirmation;
 use crate::store::Live;
 use crate::store::ResumeState;
@@ -204,6 +205,10 @@ impl Runner<'_> {
             let (done, id) = (done.clone(), outcome.id.clone());
             let undo = self.undo_id(task, request.verb(), &id, &done).await;
             let (verb, target) = (request.verb().to_owned(), request.target());
+            // The person may look at nothing but the task's end.
+            if let Some(line) = render::deadline(done.keep_until_unix_s, &id) {
+                task.warnings.push(format!("{verb} {target}: {line}"));
+            }
             task.changes.push(Change { request_id: id, verb, target, undo });
         }
     }

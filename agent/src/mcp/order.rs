@@ -89,7 +89,10 @@ fn order(name: &str, args: Map<String, Value>) -> Result<Order, AgentError> {
         };
     }
     let call = tools::check(TOOLS, name, args).map_err(|no_call| match no_call {
-        NoCall::UnknownTool => AgentError::new("unknown_tool", format!("there is no tool {name:?}")),
+        NoCall::UnknownTool => AgentError::new(
+            "unknown_tool",
+            postern_text::unknown("tool", name, TOOLS.iter().map(|tool| tool.name)),
+        ),
         NoCall::BadArgs(why) => AgentError::new("invalid_argument", why),
     })?;
     let tool: Tool = serde_json::from_value(json!(call)).map_err(|error| {

@@ -62,7 +62,7 @@ pub fn draft(task: &Task) -> Result<Draft, String> {
     for (at, step) in steps.iter().enumerate() {
         let is_after = last_change.is_some_and(|last| at > last) && is_check(step);
         let (place, to) = if is_after { (Place::Verification, &mut after) } else { (Place::Step, &mut list) };
-        match piece(&step.tool, place, &mut parameters) {
+        match piece(step, place, &mut parameters) {
             Ok(_) if to.len() == PIECES => left_out.push(told(step.result, "there are too many")),
             Ok(piece) => to.push(piece),
             Err(why) => left_out.push(told(step.result, &why)),
@@ -257,8 +257,9 @@ fn kind(tool: &str, key: &str) -> Option<Kind> {
     })
 }
 
-/// A step as the draft has it.
-fn piece(tool: &Tool, place: Place, parameters: &mut Parameters) -> Result<Value, String> {
+/// A step as the draft has it. A command may end again as it did in the task.
+fn piece(step: &Step<'_>, place: Place, parameters: &mut Parameters) -> Result<Value, String> {
+    let tool = &step.tool;
     let literal = match tool {
         Tool::Shell { cmd } => json!({ "command": cmd }),
         other => json!(other),
@@ -278,7 +279,11 @@ fn piece(tool: &Tool, place: Place, parameters: &mut Parameters) -> Result<Value
         let Ok(words) = split(cmd) else { return Err("it needs a shell".to_owned()) };
         let plain = json!({ "command": cmd, "purpose": "", "read_only": !is_change(tool) });
         judged(Place::Step, &plain)?;
-        return Ok(json!(with_placeholders(cmd, &words, parameters)));
+        let command = with_placeholders(cmd, &words, parameters);
+        return Ok(match step.result.exit_code {
+            None | Some(0) => json!(command),
+            Some(code) => json!({ "command": command, "acceptable_exit_codes": [0, code] }),
+        });
     }
     judged(place, &literal)?;
     let mut call = literal;

@@ -63,10 +63,12 @@ pub fn load(host: &Host) -> Vec<Loaded> {
 /// # Errors
 /// There is none, or it is not in use.
 pub fn find(host: &Host, name: &str) -> Result<(Loaded, Runbook), AgentError> {
-    let Some(loaded) = load(host).into_iter().find(|loaded| loaded.name == name) else {
-        let why = format!("there is no runbook {name:?}; see postern runbook list");
-        return Err(AgentError::new("not_found", why));
+    let mut all = load(host);
+    let Some(at) = all.iter().position(|loaded| loaded.name == name) else {
+        let known = all.iter().map(|loaded| loaded.name.as_str());
+        return Err(AgentError::new("not_found", postern_text::unknown("runbook", name, known)));
     };
+    let loaded = all.swap_remove(at);
     match loaded.runbook.clone() {
         Ok(runbook) => Ok((loaded, runbook)),
         Err(fault) => {

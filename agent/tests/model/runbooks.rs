@@ -270,7 +270,7 @@ async fn one_that_is_not_granted_is_not_followed() {
     assert!(refused["error"].as_str().unwrap().starts_with("no_grant: restart is not granted"), "{refused}");
     assert_eq!(refused["lacks"][0]["why"], "unit.restart app.service: no_grant");
     assert!(told(&bodies, 2)["error"].as_str().unwrap().contains("does not begin with -"));
-    assert!(told(&bodies, 3)["error"].as_str().unwrap().contains("there is no runbook"));
+    assert!(told(&bodies, 3)["error"].as_str().unwrap().contains("unknown runbook"));
     assert_eq!(task["follows"], Value::Null, "{task}");
 }
 

@@ -42,6 +42,20 @@ async fn drafted(place: &Place, words: &str, steps: &[Value]) -> (String, String
 }
 
 #[tokio::test]
+async fn a_command_of_a_draft_may_end_again_as_it_did_in_the_task() {
+    let place = Place::new();
+    let _helper = helper(&place);
+    place.serve();
+    let missing = "test -e /etc/no-such-file";
+    let steps = [
+        step("service", &json!({ "action": "restart", "name": "nginx" })),
+        json!({ "command": missing, "purpose": "", "read_only": true, "acceptable_exit_codes": [0, 1, 2] }),
+    ];
+    let (_, text) = drafted(&place, "look whether it is there", &steps).await;
+    assert!(text.contains("acceptable_exit_codes: [0, 1]"), "{text}");
+}
+
+#[tokio::test]
 async fn a_draft_of_a_task_passes_the_check_and_does_the_same_again() {
     let place = Place::new();
     let helper = helper(&place);

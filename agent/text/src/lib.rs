@@ -1,5 +1,9 @@
 //! Escapes hostile text for terminals, logs and JSON: one class of characters for all programs that print.
 
+mod unknown;
+
+pub use unknown::unknown;
+
 use std::fmt::Write;
 
 /// Whether a character ends a line, drives a terminal, is invisible, or reorders the text around it.

@@ -10,6 +10,7 @@ use crate::host::Host;
 use crate::init::{self, InitArgs};
 use crate::io::{Exit, Io};
 use crate::lint::command::{self, CheckArgs, FactsArgs};
+use crate::metrics::{self, MetricsArgs};
 use crate::packs;
 use crate::policy::apply::{self, Confirmation, Format};
 use crate::policy::sign_off::{self, SignOffArgs};
@@ -64,6 +65,11 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Print the recorder, its log and the policy as numbers for Prometheus
+    ///
+    /// For the textfile collector of prometheus-node-exporter: with --output, from a timer. What this user may not see is left out;
+    /// root sees all. Exit status 0 also where the recorder does not answer: `postern_recorder_up` says so.
+    Metrics(MetricsArgs),
     /// Write the policy's files, sign-offs and the log's tip to one file, to be kept elsewhere
     ///
     /// It holds no key and no record of the log. The policy must have no errors, and the log's chain must hold.
@@ -159,6 +165,7 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         Command::Policy(PolicyCommand::Explain(args)) => explain::run(host, args, io),
         Command::Policy(PolicyCommand::Report(args)) => report::run(host, args, io),
         Command::Status { json } => status::run(host, format(*json), io),
+        Command::Metrics(args) => metrics::run(host, args, io),
         Command::Backup { file } => backup::backup(host, file, io),
         Command::Restore { file, yes } => {
             backup::restore(host, file, if *yes { Confirmation::Given } else { Confirmation::Ask }, io)

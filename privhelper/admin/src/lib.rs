@@ -19,6 +19,7 @@ pub mod io;
 pub mod limits;
 pub mod lint;
 pub mod loaded_policy;
+pub mod metrics;
 pub mod operator;
 mod own;
 pub mod packs;

@@ -29,6 +29,9 @@ pub struct Install {
     pub also: BTreeSet<UnitName>,
 }
 
+/// Most units whose properties or files are read for one change.
+pub const LOOKUPS_MAX: usize = 64;
+
 /// The settings of `[Install]` that make links.
 pub const SETTINGS: [&str; 4] = ["Alias", "WantedBy", "RequiredBy", "UpheldBy"];
 
@@ -42,6 +45,28 @@ fn unsupported() -> Denied {
 }
 
 impl Install {
+    /// Reads the files of a unit that is enabled, and of all that are enabled along. `files` returns their text, of a
+    /// unit that does not exist an empty one: systemctl goes on without it.
+    ///
+    /// # Errors
+    /// `plan_too_large`; as [`Self::read_files`]; as `files`.
+    pub fn of_enabling<E: From<Denied>>(
+        unit: &UnitName,
+        files: impl Fn(&UnitName) -> Result<String, E>,
+    ) -> Result<Self, E> {
+        let (mut install, mut seen) = (Self::default(), BTreeSet::new());
+        let mut next = Some(unit.clone());
+        while let Some(name) = next {
+            install.read_files(&name, &files(&name)?)?;
+            seen.insert(name);
+            if seen.len() > LOOKUPS_MAX {
+                return Err(Denied::new(Code::PlanTooLarge, "`Also=` names too many units").into());
+            }
+            next = install.also.difference(&seen).next().cloned();
+        }
+        Ok(install)
+    }
+
     /// Adds what the files of `unit` say (systemd.unit(5), "[INSTALL] SECTION OPTIONS"). It finds all that systemd
     /// finds, and more where a later empty assignment takes something back.
     ///

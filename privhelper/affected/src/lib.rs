@@ -30,8 +30,8 @@
 mod install;
 mod properties;
 
-pub use install::{Install, InstallLink, SETTINGS};
-pub use properties::{Dependency, STATE, UnitProperties};
+pub use install::{Install, InstallLink, LOOKUPS_MAX, SETTINGS};
+pub use properties::{Dependency, UnitProperties};
 
 use Dependency::{
     BindsTo, BoundBy, ConflictedBy, Conflicts, ConsistsOf, OnFailure, OnSuccess, PropagatesReloadTo,
@@ -40,13 +40,11 @@ use Dependency::{
 use postern_policy::VerbId::{
     self, UnitDisable, UnitEnable, UnitMask, UnitReload, UnitRestart, UnitStart, UnitStop, UnitTryRestart,
 };
-use postern_policy::facts::{AffectedUnit, UnitState, all_names};
+use postern_policy::facts::{AffectedUnit, UnitFacts, UnitState, all_names};
+use postern_policy::request::UnitRequest;
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
-/// Most units whose properties are looked up for one change.
-pub const LOOKUPS_MAX: usize = 64;
 
 /// The job of the request's own unit, by verb and `now`.
 const JOBS: [(VerbId, bool, VerbId); 8] = [
@@ -71,70 +69,50 @@ const PULLED_IN: [(&[VerbId], &[Dependency], VerbId); 7] = [
     (&[UnitStart, UnitStop, UnitRestart], &[OnSuccess, OnFailure], UnitStart),
 ];
 
-/// A change of one unit.
-#[derive(Debug, Clone, Copy)]
-pub struct UnitChange<'a> {
-    /// The unit, as the request names it.
-    pub unit: &'a UnitName,
-    /// The change of the request.
-    pub verb: VerbId,
-    /// Enabling starts it too, disabling and masking stop it.
-    pub now: bool,
-    /// Of enabling and disabling.
-    pub install: &'a Install,
-}
-
-/// The properties that systemd returned, by the requested name.
-pub type KnownUnits = BTreeMap<UnitName, UnitProperties>;
-
-/// The answer, as far as it can be given.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Closure {
-    /// The properties of these units are needed first.
-    LookUp(Vec<UnitName>),
-    /// Every affected unit besides the one that is changed.
-    Affected(Vec<AffectedUnit>),
-}
-
-/// Finds the units that a change affects. The caller looks up the units that are missing, all at once, adds them and
-/// calls again.
+/// Finds the units that a change affects besides its own, which has these properties. `look_up` asks systemd for those of more
+/// units, and returns them in the order of the names; `install` are the links of enabling and disabling.
 ///
 /// # Errors
-/// `plan_too_large`: more than [`LOOKUPS_MAX`] lookups. `precondition_failed`: a unit file changed since systemd read it.
-pub fn affected_units(change: UnitChange<'_>, known: &KnownUnits) -> Result<Closure, Denied> {
-    let mut walk = Walk {
-        change,
-        known,
-        missing: BTreeSet::new(),
-        jobs: VecDeque::new(),
-        seen: BTreeSet::new(),
-        affected: Vec::new(),
-    };
-    match known.get(change.unit) {
-        None => drop(walk.missing.insert(change.unit)),
-        Some(unit) => walk.begin(unit),
+/// `plan_too_large`: more than [`LOOKUPS_MAX`] lookups. `precondition_failed`: a unit file changed since systemd read it. As
+/// `look_up`.
+pub fn affected_units<E: From<Denied>>(
+    request: &UnitRequest,
+    own: UnitProperties,
+    install: &Install,
+    look_up: impl Fn(&[UnitName]) -> Result<Vec<UnitProperties>, E>,
+) -> Result<UnitFacts, E> {
+    let state = own.state.clone();
+    let mut known = BTreeMap::from([(request.unit.clone(), own)]);
+    loop {
+        let (missing, jobs, seen) = (BTreeSet::new(), VecDeque::new(), BTreeSet::new());
+        let mut walk = Walk { request, install, known: &known, missing, jobs, seen, affected: Vec::new() };
+        walk.begin();
+        while let Some((job, unit)) = walk.jobs.pop_front() {
+            walk.pull_in(job, unit);
+        }
+        let missing = walk.missing.into_iter().cloned().collect::<Vec<_>>();
+        if known.len().saturating_add(missing.len()) > LOOKUPS_MAX {
+            let why = format!("more than {LOOKUPS_MAX} units may change with {}", request.unit);
+            return Err(Denied::new(Code::PlanTooLarge, why).into());
+        }
+        if missing.is_empty() {
+            if let Some(unit) = known.values().find(|unit| request.now && unit.needs_reload) {
+                let why = format!("{} changed on disk; ask for unit.daemon-reload first", unit.state.id);
+                return Err(Denied::new(Code::PreconditionFailed, why).into());
+            }
+            return Ok(UnitFacts { state, affected: walk.affected });
+        }
+        let units = look_up(&missing)?;
+        known.extend(missing.into_iter().zip(units));
     }
-    while let Some((job, unit)) = walk.jobs.pop_front() {
-        walk.pull_in(job, unit);
-    }
-    if known.len().saturating_add(walk.missing.len()) > LOOKUPS_MAX {
-        let why = format!("more than {LOOKUPS_MAX} units may change with {}", change.unit);
-        return Err(Denied::new(Code::PlanTooLarge, why));
-    }
-    if !walk.missing.is_empty() {
-        return Ok(Closure::LookUp(walk.missing.into_iter().cloned().collect()));
-    }
-    if let Some(unit) = known.values().find(|unit| change.now && unit.needs_reload) {
-        let why = format!("{} changed on disk; ask for unit.daemon-reload first", unit.state.id);
-        return Err(Denied::new(Code::PreconditionFailed, why));
-    }
-    Ok(Closure::Affected(walk.affected))
 }
 
 /// The closure as it grows.
 struct Walk<'a> {
-    change: UnitChange<'a>,
-    known: &'a KnownUnits,
+    request: &'a UnitRequest,
+    install: &'a Install,
+    /// The properties that systemd returned, by the requested name.
+    known: &'a BTreeMap<UnitName, UnitProperties>,
     missing: BTreeSet<&'a UnitName>,
     jobs: VecDeque<(VerbId, &'a UnitProperties)>,
     seen: BTreeSet<(VerbId, &'a str)>,
@@ -143,18 +121,19 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// The unit's own job, which pulls in others also where it changes nothing itself; and the links.
-    fn begin(&mut self, unit: &'a UnitProperties) {
-        let UnitChange { verb, now, .. } = self.change;
+    fn begin(&mut self) {
+        let (verb, now) = (self.request.verb, self.request.now);
+        let Some(unit) = self.known.get(&self.request.unit) else { return };
         let job = JOBS.into_iter().find(|(of, needs_now, _)| *of == verb && (now || !needs_now));
         if let Some((.., job)) = job.filter(|(.., job)| verb != UnitTryRestart || changes(*job, unit)) {
             self.seen.insert((job, &unit.state.id));
             self.jobs.push_back((job, unit));
         }
         self.seen.insert((verb, &unit.state.id));
-        for name in &self.change.install.also {
+        for name in &self.install.also {
             self.reach(verb, name, "Also", &unit.state.id);
         }
-        for link in &self.change.install.links {
+        for link in &self.install.links {
             self.install(link);
         }
     }
@@ -163,13 +142,12 @@ impl<'a> Walk<'a> {
     fn install(&mut self, link: &'a InstallLink) {
         let InstallLink { setting, holder, unit } = link;
         let is_group = *setting == "WantedBy" && holder.as_str().ends_with(".target");
-        let known = |name: &UnitName| self.known.get(name);
-        let mut own = [self.change.unit, unit].into_iter().filter_map(known);
+        let mut own = [&self.request.unit, unit].into_iter().filter_map(|name| self.known.get(name));
         if is_group || own.any(|own| all_names(&own.state).contains(holder.as_str())) {
             return;
         }
-        self.reach(self.change.verb, holder, setting, unit.as_str());
-        let upholds = *setting == "UpheldBy" && self.change.verb == UnitEnable;
+        self.reach(self.request.verb, holder, setting, unit.as_str());
+        let upholds = *setting == "UpheldBy" && self.request.verb == UnitEnable;
         if upholds && self.known.get(holder).is_some_and(|holder| !changes(UnitStart, holder)) {
             self.reach(UnitStart, unit, setting, unit.as_str());
         }
@@ -182,19 +160,16 @@ impl<'a> Walk<'a> {
                 unit.neighbours(*kind).for_each(|name| self.reach(*pulled, name, kind.property(), id));
             }
         }
-        if job == UnitStop {
-            for kind in [Requires, Requisite, BindsTo, Wants, Upholds] {
-                for name in unit.neighbours(kind) {
-                    if self.known.get(name).is_none_or(|unit| unit.stops_when_unneeded) {
-                        self.reach(UnitStop, name, kind.property(), id);
-                    }
-                }
-            }
+        let known = self.known;
+        let may_stop = |name: &&UnitName| known.get(*name).is_none_or(|unit| unit.stops_when_unneeded);
+        for kind in [Requires, Requisite, BindsTo, Wants, Upholds].into_iter().filter(|_| job == UnitStop) {
+            let needed = unit.neighbours(kind).filter(may_stop);
+            needed.for_each(|name| self.reach(UnitStop, name, kind.property(), id));
         }
         // The dependencies that are made before the start.
-        if job == UnitStart && self.change.verb == UnitEnable {
+        if job == UnitStart && self.request.verb == UnitEnable {
             let names = all_names(&unit.state);
-            for InstallLink { setting, holder, unit } in &self.change.install.links {
+            for InstallLink { setting, holder, unit } in &self.install.links {
                 if *setting != "Alias" && names.contains(holder.as_str()) {
                     self.reach(UnitStart, unit, setting, unit.as_str());
                 }

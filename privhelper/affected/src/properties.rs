@@ -30,7 +30,7 @@ dependencies! {
 }
 
 /// The argument of `systemctl show` that asks for what [`UnitState`] has, and no neighbours.
-pub const STATE: &str = "--property=Id,Names,LoadState,ActiveState,SubState,UnitFileState,Result,MainPID,StateChangeTimestamp,\
+const STATE: &str = "--property=Id,Names,LoadState,ActiveState,SubState,UnitFileState,Result,MainPID,StateChangeTimestamp,\
 MemoryCurrent,ExecMainStatus,InvocationID,NeedDaemonReload,StopWhenUnneeded";
 
 /// Always active and never a part of a job (systemd.special(7)). Their names are no [`UnitName`].
@@ -64,12 +64,9 @@ impl UnitProperties {
     ///
     /// # Errors
     /// A name that is no unit's.
-    pub fn add_neighbours<'a>(
-        &mut self,
-        kind: Dependency,
-        names: impl IntoIterator<Item = &'a str>,
-    ) -> Result<(), Invalid> {
-        let names = names.into_iter().filter(|name| !PERPETUAL.contains(name)).map(UnitName::new);
+    pub fn add_neighbours(&mut self, kind: Dependency, names: &[impl AsRef<str>]) -> Result<(), Invalid> {
+        let names = names.iter().map(AsRef::as_ref);
+        let names = names.filter(|name| !PERPETUAL.contains(name)).map(UnitName::new);
         self.neighbours.entry(kind).or_default().extend(names.collect::<Result<Vec<_>, _>>()?);
         Ok(())
     }
@@ -83,10 +80,8 @@ impl UnitProperties {
         let blocks = text.split("\n\n").filter(|block| !block.trim().is_empty());
         let read = |block: &str| {
             let mut unit = Self::default();
-            for (property, value) in block.lines().filter_map(|line| line.split_once('=')) {
-                unit.set(property, value)?;
-            }
-            Ok(unit)
+            let mut properties = block.lines().filter_map(|line| line.split_once('='));
+            properties.try_for_each(|(property, value)| unit.set(property, value)).map(|()| unit)
         };
         blocks.map(read).collect()
     }
@@ -116,7 +111,7 @@ impl UnitProperties {
             "StopWhenUnneeded" => self.stops_when_unneeded = value == "yes",
             other => {
                 if let Some(kind) = Dependency::ALL.iter().find(|kind| kind.property() == other) {
-                    self.add_neighbours(*kind, list(value).iter().map(String::as_str))?;
+                    self.add_neighbours(*kind, &list(value))?;
                 }
             }
         }

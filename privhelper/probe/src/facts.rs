@@ -5,7 +5,7 @@ use crate::simulate::simulate;
 use crate::state::State;
 use crate::units;
 use postern_apt::Transaction;
-use postern_policy::facts::PackageTransaction;
+use postern_policy::facts::{PackageTransaction, UnitFacts};
 use postern_policy::request::{Request, UnitRequest};
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied, Facts, VerbId};
@@ -41,15 +41,18 @@ impl State {
         let unit = UnitName::new(&question.unit)?;
         if question.action.is_empty() {
             self.need_systemd()?;
-            return Ok(units::checked(units::state(&self.bus, &unit)?, Vec::new())?.to_wire());
+            return Ok(units::checked(&UnitFacts {
+                state: units::state(&self.bus, &unit)?,
+                affected: Vec::new(),
+            })?
+            .to_wire());
         }
         let verb = VerbId::from_name(&format!("unit.{}", question.action));
         let verb = verb.filter(|verb| !matches!(verb, VerbId::UnitStatus | VerbId::UnitDaemonReload));
         let unknown = || Denied::new(Code::InvalidArgument, "this is no change of a unit");
         let request = UnitRequest { verb: verb.ok_or_else(unknown)?, unit, now: question.now };
         self.need_systemd()?;
-        let (state, affected) = units::affected(&self.bus, &request)?;
-        Ok(units::checked(state, affected)?.to_wire())
+        Ok(units::checked(&units::affected(&self.bus, &request)?)?.to_wire())
     }
 
     fn packages(&self, question: &ProbePackages) -> Result<root::Facts, Error> {

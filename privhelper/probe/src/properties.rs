@@ -51,7 +51,7 @@ impl Properties {
         unit.needs_reload = self.get("NeedDaemonReload").unwrap_or_default();
         unit.stops_when_unneeded = self.get("StopWhenUnneeded").unwrap_or_default();
         for kind in Dependency::ALL {
-            unit.add_neighbours(*kind, self.list(kind.property()))?;
+            unit.add_neighbours(*kind, &self.list::<&str>(kind.property()))?;
         }
         Ok(unit)
     }

@@ -5,7 +5,7 @@ use crate::journal::{self, Lines};
 use crate::show::show;
 use crate::state::State;
 use crate::units;
-use postern_policy::facts::{is_missing, unit_info};
+use postern_policy::facts::{UnitFacts, is_missing, unit_info};
 use postern_policy::request::{PackagesRequest, Request, UnitStatusRequest};
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied, Facts, Grant, VerbId};
@@ -40,7 +40,7 @@ impl State {
         let accounts = self.host.root.accounts()?;
         let policy = &self.policy.policy;
         let authority = Authority::new(&self.host.root, policy, &accounts, None::<&Key>, ordered)?;
-        let (request, grant) = authority.decide_request(Vec::new())?;
+        let (request, grant) = authority.decide_request(None)?;
         let read = match request {
             Request::UnitStatus(status) => self.status(&authority, grant, &status)?,
             Request::Packages(show) if show.verb == VerbId::PackageShow => self.show(grant, show)?,
@@ -73,7 +73,8 @@ impl State {
         request: &UnitStatusRequest,
     ) -> Result<Read, Error> {
         self.need_systemd()?;
-        let facts = units::checked(units::state(&self.bus, &request.unit)?, Vec::new())?;
+        let state = units::state(&self.bus, &request.unit)?;
+        let facts = units::checked(&UnitFacts { state, affected: Vec::new() })?;
         let Facts::Unit(facts) = facts else { return Err(reads_alone()) };
         if is_missing(&facts.state) {
             let why = format!("{} does not exist on this host", request.unit);

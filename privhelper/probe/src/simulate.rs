@@ -14,7 +14,7 @@ use postern_root::{Error, Fault};
 /// # Errors
 /// apt refuses the transaction, or does not answer as expected.
 pub fn simulate(host: &Host, asked: &Transaction) -> Result<PackageFacts, Error> {
-    let repairs = asked.verb == VerbId::PackageRepair;
+    let repairs = asked.request.verb == VerbId::PackageRepair;
     if dpkg::interrupted(host) && !repairs {
         return Err(apt_errors::needs_repair("dpkg was interrupted").into());
     }
@@ -54,7 +54,7 @@ pub fn simulate(host: &Host, asked: &Transaction) -> Result<PackageFacts, Error>
 
 /// The named packages, in the order of the request.
 fn names(asked: &Transaction) -> Vec<&str> {
-    asked.packages.iter().map(|(name, _)| name.as_str()).collect()
+    asked.request.packages.iter().map(|package| package.name.as_str()).collect()
 }
 
 /// The state of the packages in the lines and in the request. For a repair, of all: any may be half done.
@@ -63,7 +63,7 @@ fn known(host: &Host, asked: &Transaction, lines: &[Line]) -> Result<Vec<Row>, F
     names.extend(lines.iter().map(|line| line.name.as_str()));
     names.sort_unstable();
     names.dedup();
-    if asked.verb == VerbId::PackageRepair {
+    if asked.request.verb == VerbId::PackageRepair {
         names.clear();
     } else if names.is_empty() {
         return Ok(Vec::new());
@@ -74,7 +74,7 @@ fn known(host: &Host, asked: &Transaction, lines: &[Line]) -> Result<Vec<Row>, F
 /// Returns the first named package of an upgrade that is not installed; apt would leave it out silently.
 fn not_upgradable<'a>(asked: &'a Transaction, native: &str, known: &[Row]) -> Option<&'a str> {
     let is_there = |name: &&str| dpkg::find(known, native, name).is_some_and(Row::is_there);
-    names(asked).into_iter().find(|name| asked.verb == VerbId::PackageUpgrade && !is_there(name))
+    names(asked).into_iter().find(|name| asked.request.verb == VerbId::PackageUpgrade && !is_there(name))
 }
 
 fn steps(
@@ -85,7 +85,7 @@ fn steps(
     known: &[Row],
 ) -> Result<Vec<PackageStep>, Fault> {
     let names = names(asked);
-    let all = asked.verb == VerbId::PackageUpgrade && names.is_empty();
+    let all = asked.request.verb == VerbId::PackageUpgrade && names.is_empty();
     let mut steps: Vec<PackageStep> = Vec::new();
     for line in lines {
         let mut old = line.old.clone().unwrap_or_default();

@@ -4,15 +4,12 @@
 
 use crate::bus::Bus;
 use crate::properties::Properties;
-use postern_affected::{
-    Closure, Install, KnownUnits, LOOKUPS_MAX, UnitChange, UnitProperties, affected_units,
-};
-use postern_policy::facts::{AffectedUnit, UnitFacts, UnitState, is_missing};
+use postern_affected::{Install, UnitProperties, affected_units};
+use postern_policy::facts::{UnitFacts, UnitState, is_missing};
 use postern_policy::request::UnitRequest;
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied, Facts, Invalid, VerbId};
 use postern_root::{Error, Fault};
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 
@@ -27,77 +24,49 @@ pub fn state(bus: &Bus, unit: &UnitName) -> Result<UnitState, Error> {
     Ok(known(&bus.properties(unit)?)?.state)
 }
 
-/// Gathers the units that a change affects; none for a missing unit.
+/// Gathers the unit and those that a change affects; none of these for a missing unit.
 ///
 /// # Errors
 /// `plan_too_large`; `precondition_failed`: a unit's file changed since systemd read it; or PID 1 cannot be asked.
-pub fn affected(bus: &Bus, request: &UnitRequest) -> Result<(UnitState, Vec<AffectedUnit>), Error> {
-    let properties = bus.properties(&request.unit)?;
-    let own = known(&properties)?;
+pub fn affected(bus: &Bus, request: &UnitRequest) -> Result<UnitFacts, Error> {
+    let unit = &request.unit;
+    let own = known(&bus.properties(unit)?)?;
     if is_missing(&own.state) {
-        return Ok((own.state, Vec::new()));
+        return Ok(UnitFacts { state: own.state, affected: Vec::new() });
     }
-    let install = install(bus, request, &properties)?;
-    let change = UnitChange { unit: &request.unit, verb: request.verb, now: request.now, install: &install };
-    let state = own.state.clone();
-    let mut all = KnownUnits::from([(request.unit.clone(), own)]);
-    loop {
-        match affected_units(change, &all)? {
-            Closure::Affected(affected) => return Ok((state, affected)),
-            Closure::LookUp(names) => {
-                for name in names {
-                    let unit = known(&bus.properties(&name)?)?;
-                    all.insert(name, unit);
-                }
-            }
-        }
+    let mut install = Install::default();
+    if request.verb == VerbId::UnitDisable {
+        install.read_links(unit, &bus.links(unit)?.join("\n"))?;
+    } else if request.verb == VerbId::UnitEnable {
+        install = Install::of_enabling(unit, |unit| files(bus, unit))?;
     }
+    affected_units(request, own, &install, |units| {
+        units.iter().map(|unit| known(&bus.properties(unit)?)).collect()
+    })
 }
 
 /// Checks every text of the facts, which appear in plans, records and approval texts.
 ///
 /// # Errors
 /// PID 1 answered with a text that systemd does not use.
-pub fn checked(state: UnitState, affected: Vec<AffectedUnit>) -> Result<Facts, Error> {
-    let facts = UnitFacts { state, affected };
+pub fn checked(facts: &UnitFacts) -> Result<Facts, Error> {
     let facts = UnitFacts::from_wire(&facts.to_wire()).map_err(|invalid| unreadable(&invalid))?;
     Ok(Facts::Unit(Box::new(facts)))
 }
 
-/// The links that the change makes or removes, and the units that it enables or disables along.
-fn install(bus: &Bus, request: &UnitRequest, properties: &Properties) -> Result<Install, Error> {
-    let mut install = Install::default();
-    let unit = &request.unit;
-    if request.verb == VerbId::UnitDisable {
-        install.read_links(unit, &bus.links(unit)?.join("\n"))?;
+/// Reads the files of a unit, whose `[Install]` the bus does not have; empty if there is no such unit.
+fn files(bus: &Bus, unit: &UnitName) -> Result<String, Error> {
+    let properties = bus.properties(unit)?;
+    if is_missing(&known(&properties)?.state) {
+        return Ok(String::new());
     }
-    if request.verb == VerbId::UnitEnable {
-        read_files(&mut install, unit, properties)?;
-        let mut seen = BTreeSet::from([unit.clone()]);
-        while let Some(name) = install.also.difference(&seen).next().cloned() {
-            let properties = bus.properties(&name)?;
-            // systemctl goes on without one that does not exist.
-            if !is_missing(&known(&properties)?.state) {
-                read_files(&mut install, &name, &properties)?;
-            }
-            seen.insert(name);
-            if seen.len() > LOOKUPS_MAX {
-                return Err(Denied::new(Code::PlanTooLarge, "`Also=` names too many units").into());
-            }
-        }
-    }
-    Ok(install)
-}
-
-/// Reads `[Install]` of a unit's files, which the bus does not have.
-fn read_files(install: &mut Install, unit: &UnitName, properties: &Properties) -> Result<(), Error> {
-    let files = properties.files();
-    if files.is_empty() {
+    let (paths, mut all) = (properties.files(), String::new());
+    if paths.is_empty() {
         return Err(
             Denied::new(Code::Unsupported, format!("{unit} has no file; it cannot be enabled")).into()
         );
     }
-    for path in files {
+    for path in paths {
         let unreadable = |why: &str| {
             let why = format!(
                 "{path} of {unit} cannot be read without privilege ({why}); make it readable for all"
@@ -111,9 +80,10 @@ fn read_files(install: &mut Install, unit: &UnitName, properties: &Properties) -
         if u64::try_from(text.len()).is_ok_and(|len| len > FILE_MAX) {
             return Err(unreadable("it is larger than 1 MiB").into());
         }
-        install.read_files(unit, &String::from_utf8_lossy(&text))?;
+        all.push_str(&String::from_utf8_lossy(&text));
+        all.push('\n');
     }
-    Ok(())
+    Ok(all)
 }
 
 fn known(properties: &Properties) -> Result<UnitProperties, Error> {

@@ -60,8 +60,9 @@ impl Drop for Root {
 /// postern-files, as its `main` runs it but for the confinement, which is the process's.
 pub fn files(host: postern_root::Host) -> Box<Run> {
     Box::new(move |listener, signalled| {
-        let state = postern_files::open(host.clone(), |_, _| Ok(())).unwrap();
-        let handle = |stream| postern_files::serve(&state, stream);
+        let state = postern_files::State::open(host.clone(), |_, _| Ok(())).unwrap();
+        postern_files::recover::recover_all(&state).unwrap();
+        let handle = |stream| state.serve(stream);
         server::serve(listener, signalled, Limits::REAL, own_uid(), || state.is_current(), handle).unwrap()
     })
 }

@@ -2,6 +2,8 @@
 //!
 //! The output is committed under `deploy/`, so that a package is built without generating it; a test compares.
 
+pub mod examples;
+pub mod markdown;
 pub mod page;
 
 use clap::Command;
@@ -17,6 +19,8 @@ pub struct Page {
     pub files: &'static [(&'static str, &'static str)],
     /// Other pages and documents.
     pub see_also: &'static str,
+    /// Command lines, each of which stands at its command.
+    pub examples: &'static [&'static str],
 }
 
 /// A program's manual page in roff, all of its commands in one.
@@ -33,7 +37,9 @@ pub fn manual(mut command: Command, page: &Page) -> String {
     let _ = writeln!(text, ".SH SYNOPSIS\n.B {}", escaped(&usage(&command)));
     let _ = writeln!(text, ".SH DESCRIPTION\n{}", escaped(&about));
     text.push_str(".SH COMMANDS\n");
-    commands(&command, "", &mut text);
+    each(&command, &name, &mut |command, words| {
+        one(command, &examples::of(page.examples, words, command), &mut text);
+    });
     let global = options(&command);
     if !global.is_empty() {
         let _ = write!(text, ".SH OPTIONS OF ALL COMMANDS\n{global}");
@@ -49,34 +55,37 @@ pub fn manual(mut command: Command, page: &Page) -> String {
     text
 }
 
-/// Every command that can be typed, with its own options.
-fn commands(of: &Command, above: &str, text: &mut String) {
+/// Calls `see` with every command that can be typed and its words, such as `postern tasks list`.
+pub fn each(of: &Command, above: &str, see: &mut dyn FnMut(&Command, &str)) {
     for command in of.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help") {
-        let path = format!("{above}{} ", command.get_name());
-        if command.has_subcommands() {
-            // A command that is one by itself too, such as `tasks`.
-            if !command.is_subcommand_required_set() {
-                one(command, text);
-            }
-            commands(command, &path, text);
-        } else {
-            one(command, text);
+        let words = format!("{above} {}", command.get_name());
+        // A command that is one by itself too, such as `tasks`.
+        if !command.has_subcommands() || !command.is_subcommand_required_set() {
+            see(command, &words);
         }
+        each(command, &words, see);
     }
 }
 
-fn one(command: &Command, text: &mut String) {
+fn one(command: &Command, examples: &[&str], text: &mut String) {
     let _ = writeln!(text, ".SS {}", quoted(&usage(command)));
     let about = command.get_long_about().or_else(|| command.get_about());
     if let Some(about) = about {
         let _ = writeln!(text, "{}", escaped(&about.to_string()).replace("\n\n", "\n.PP\n"));
     }
+    text.push_str(&options(&own(command)));
+    if !examples.is_empty() {
+        let _ = writeln!(text, ".PP\n.RS 4\n.nf\n{}\n.fi\n.RE", escaped(&examples.join("\n")));
+    }
+}
+
+/// The command with the options alone that are its own.
+fn own(command: &Command) -> Command {
     let is_global = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id && arg.is_global_set());
-    let own = command.clone().mut_args(|arg| {
+    command.clone().mut_args(|arg| {
         let is_common = is_global(arg.get_id().as_str()) || arg.get_id() == "help";
         if is_common { arg.hide(true) } else { arg }
-    });
-    text.push_str(&options(&own));
+    })
 }
 
 /// A command's options without their heading.

@@ -30,6 +30,9 @@ struct Entry {
     seq: String,
     #[serde(rename = "POSTERN_HASH")]
     hash: String,
+    /// Microseconds since 1970 by journald's clock.
+    #[serde(rename = "__REALTIME_TIMESTAMP", default)]
+    realtime_us: String,
 }
 
 /// The tips in this host's journal.
@@ -37,6 +40,19 @@ struct Entry {
 /// # Errors
 /// Why the journal cannot be asked.
 pub fn journal(host: &Host) -> Result<Vec<KnownRecord>, String> {
+    Ok(entries(host, TIPS_MAX)?.into_iter().map(|(known, _)| known).collect())
+}
+
+/// The number of the newest tip's record, and when the recorder left it in the journal, in seconds since 1970.
+///
+/// # Errors
+/// As [`journal`].
+pub fn newest(host: &Host) -> Result<Option<(u64, u64)>, String> {
+    Ok(entries(host, 1)?.pop().and_then(|(known, unix_s)| Some((known.seq, unix_s?))))
+}
+
+/// The newest tips of the journal, oldest first, each with its time.
+fn entries(host: &Host, most: usize) -> Result<Vec<(KnownRecord, Option<u64>)>, String> {
     let Some(journalctl) = &host.journalctl else { return Ok(Vec::new()) };
     let uid = (host.accounts.user)(USER).ok_or_else(|| format!("there is no user {USER}"))?.to_string();
     let arguments = [
@@ -44,7 +60,7 @@ pub fn journal(host: &Host) -> Result<Vec<KnownRecord>, String> {
         "--quiet".to_owned(),
         "--output=json".to_owned(),
         "--output-fields=_UID,_SYSTEMD_UNIT,MESSAGE_ID,POSTERN_SEQ,POSTERN_HASH".to_owned(),
-        format!("--lines={TIPS_MAX}"),
+        format!("--lines={most}"),
         format!("MESSAGE_ID={TIP}"),
         format!("_UID={uid}"),
         format!("_SYSTEMD_UNIT={UNIT}"),
@@ -53,11 +69,12 @@ pub fn journal(host: &Host) -> Result<Vec<KnownRecord>, String> {
 }
 
 /// The tip in an entry, if it is one that the recorder wrote.
-fn tip(line: &str, uid: &str) -> Option<KnownRecord> {
+fn tip(line: &str, uid: &str) -> Option<(KnownRecord, Option<u64>)> {
     let entry: Entry = serde_json::from_str(line).ok()?;
     let is_recorders = entry.uid == uid && entry.unit == UNIT && entry.id == TIP;
     let known = known(&entry.seq, &entry.hash, Source::Journal)?;
-    is_recorders.then_some(known)
+    let unix_s = entry.realtime_us.parse::<u64>().ok().map(|us| us / 1_000_000);
+    is_recorders.then_some((known, unix_s))
 }
 
 /// A tip that was kept: `SEQ:HASH`.

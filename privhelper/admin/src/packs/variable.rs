@@ -70,6 +70,25 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 15] = [
+        Self::Choice,
+        Self::Directory,
+        Self::File,
+        Self::Name,
+        Self::Pattern,
+        Self::User,
+        Self::Group,
+        Self::Hostname,
+        Self::Domain,
+        Self::Email,
+        Self::Port,
+        Self::Cidr,
+        Self::Package,
+        Self::Unit,
+        Self::Client,
+    ];
+
     /// Describes a valid value, for messages.
     #[must_use]
     pub const fn words(self) -> &'static str {

@@ -23,6 +23,7 @@ mod keygen;
 mod language;
 mod lint;
 mod log;
+mod metrics;
 mod packs;
 #[cfg(feature = "browser")]
 mod page;

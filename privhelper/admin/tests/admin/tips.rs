@@ -21,10 +21,10 @@ fn write(host: &TestHost, bytes: &[u8]) {
 }
 
 /// The uid of the recorder.
-const UID: &str = "995";
+pub const UID: &str = "995";
 
 /// A journal of these entries; it answers only if it is asked for the recorder's alone.
-fn journal(host: &mut TestHost, entries: &[Value]) {
+pub fn journal(host: &mut TestHost, entries: &[Value]) {
     let path = host.host.state.join("journalctl");
     let text = entries.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     fs::write(path.with_extension("json"), text).unwrap();
@@ -37,7 +37,7 @@ fn journal(host: &mut TestHost, entries: &[Value]) {
     host.host.journalctl = Some(path);
 }
 
-fn entry(uid: &str, unit: &str, log: &Log) -> Value {
+pub fn entry(uid: &str, unit: &str, log: &Log) -> Value {
     json!({ "_UID": uid, "_SYSTEMD_UNIT": unit, "MESSAGE_ID": TIP, "POSTERN_SEQ": log.seq.to_string(), "POSTERN_HASH": log.prev, "__CURSOR": "s=1" })
 }
 

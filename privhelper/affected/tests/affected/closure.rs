@@ -1,11 +1,13 @@
 //! Which units a change affects. The expectations are jobs that systemd 252 and 257 enqueued.
 
 use crate::answers::install;
-use postern_affected::{
-    Closure, Install, KnownUnits, LOOKUPS_MAX, UnitChange, UnitProperties, affected_units,
-};
+use postern_affected::{Install, LOOKUPS_MAX, UnitProperties, affected_units};
+use postern_policy::facts::AffectedUnit;
+use postern_policy::request::UnitRequest;
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied, VerbId};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 pub fn name(text: &str) -> UnitName {
     UnitName::new(text).unwrap()
@@ -36,26 +38,32 @@ impl Host {
         self.0.iter().find(is_asked).cloned().unwrap_or_else(missing)
     }
 
-    /// Asks until nothing is missing, as callers do.
+    /// Every affected unit; no unit is asked for twice.
+    fn gather(
+        &self,
+        verb: VerbId,
+        unit: &str,
+        now: bool,
+        install: &Install,
+    ) -> Result<Vec<AffectedUnit>, Denied> {
+        let request = UnitRequest { verb, unit: name(unit), now };
+        let asked = RefCell::new(BTreeSet::from([name(unit)]));
+        let look_up = |names: &[UnitName]| {
+            let is_new = |name: &UnitName| asked.borrow_mut().insert(name.clone());
+            assert!(names.iter().all(is_new), "asked twice: {names:?}");
+            Ok::<_, Denied>(names.iter().map(|name| self.show(name)).collect())
+        };
+        let facts = affected_units(&request, self.show(&name(unit)), install, look_up)?;
+        assert_eq!(facts.state, self.show(&name(unit)).state);
+        Ok(facts.affected)
+    }
+
     fn closure(&self, verb: VerbId, unit: &str, now: bool, install: &Install) -> Result<Vec<String>, Denied> {
-        let unit = name(unit);
-        let mut known = KnownUnits::new();
-        loop {
-            match affected_units(UnitChange { unit: &unit, verb, now, install }, &known)? {
-                Closure::LookUp(names) => {
-                    assert!(names.iter().all(|name| !known.contains_key(name)), "asked twice: {names:?}");
-                    known.extend(names.into_iter().map(|name| (name.clone(), self.show(&name))));
-                }
-                Closure::Affected(affected) => {
-                    let mut told = affected
-                        .iter()
-                        .map(|other| format!("{} {}", other.word(), other.state.id))
-                        .collect::<Vec<_>>();
-                    told.sort();
-                    return Ok(told);
-                }
-            }
-        }
+        let affected = self.gather(verb, unit, now, install)?;
+        let mut told =
+            affected.iter().map(|other| format!("{} {}", other.word(), other.state.id)).collect::<Vec<_>>();
+        told.sort();
+        Ok(told)
     }
 
     fn affected(&self, verb: VerbId, unit: &str) -> Vec<String> {
@@ -309,10 +317,7 @@ fn disabling_affects_who_loses_a_dependency() {
 #[test]
 fn says_which_setting_leads_to_a_unit() {
     let host = Host::new(&["a.service active RequiredBy=b.service", "b.service active"]);
-    let (unit, install) = (name("a.service"), Install::default());
-    let known = [unit.clone(), name("b.service")].map(|name| (name.clone(), host.show(&name)));
-    let change = UnitChange { unit: &unit, verb: VerbId::UnitStop, now: false, install: &install };
-    let Ok(Closure::Affected(affected)) = affected_units(change, &KnownUnits::from(known)) else { panic!() };
+    let affected = host.gather(VerbId::UnitStop, "a.service", false, &Install::default()).unwrap();
     assert_eq!(affected[0].cause, "RequiredBy= of a.service");
     assert_eq!(affected[0].state.active, "active");
 }

@@ -200,8 +200,9 @@ fn implied(elements: &[Element], facts: &Facts) -> Result<Vec<RequiredGrant>, De
         match (object, facts) {
             (Object::Unit { name, journal_lines }, Facts::Unit(unit)) => {
                 for alias in all_names(&unit.state).into_iter().filter(|alias| *alias != name.as_str()) {
-                    let (name, journal_lines) = (UnitName::new(alias)?, *journal_lines);
-                    implied.push((*verb, Object::Unit { name, journal_lines }));
+                    // The journal is the unit's own: what a wide rule says of its lines under an alias is no limit.
+                    let journal_lines = if *alias == *unit.state.id { *journal_lines } else { 0 };
+                    implied.push((*verb, Object::Unit { name: UnitName::new(alias)?, journal_lines }));
                 }
             }
             (Object::AllPackages, Facts::Packages(packages)) => {

@@ -3,6 +3,7 @@
 use crate::common::{agent, rule, strings};
 use crate::rules::{decide, decided, policy, policy_with, unit};
 use postern_policy::facts::{AffectedUnit, UnitFacts, UnitState};
+use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied, Facts, Grant, Policy, VerbId};
 use postern_proto::root::v1 as root;
 use root::Decision::{Allow, Ask, Deny};
@@ -61,6 +62,35 @@ fn a_unit_is_granted_by_its_own_name_whatever_its_aliases_are() {
     let asked = decided(root::Rule { id: "asks".to_owned(), ..by_alias }, Ask);
     let strict = own(&policy(vec![granted(false, Allow), asked])).unwrap();
     assert_eq!(strict.decision(), postern_policy::Decision::Ask);
+}
+
+#[test]
+fn a_wide_rule_without_journal_lines_does_not_limit_those_of_a_unit_with_an_alias() {
+    let status = |id: &str, units: &[&str], journal_lines| root::Rule {
+        units: strings(units),
+        journal_lines,
+        ..rule(id, &["unit.status"])
+    };
+    let wide = status("wide", &["*.service"], 0);
+    let asks = |policy: &Policy, name: &str| {
+        let name = UnitName::new(name).unwrap();
+        let object = postern_policy::Object::Unit { name, journal_lines: 20 };
+        let by = decide(policy, &[(VerbId::UnitStatus, object)])?;
+        let facts = UnitFacts { state: state(&["a.service", "alias.service"]), affected: Vec::new() };
+        policy.decide_facts(by, &agent(), &Facts::Unit(Box::new(facts)))
+    };
+    let own = policy(vec![wide.clone(), status("own", &["a.service"], 50)]);
+    assert!(asks(&own, "a.service").is_ok());
+    // Lines are granted under the unit's own name alone, and a request by an alias needs them under both.
+    for granted in ["alias.service", "b.service"] {
+        let other = policy(vec![wide.clone(), status("other", &[granted], 50)]);
+        for name in ["a.service", "alias.service"] {
+            assert_eq!(asks(&other, name).unwrap_err().code, Code::LimitExceeded, "{granted} {name}");
+        }
+    }
+    assert_eq!(asks(&own, "alias.service").unwrap_err().code, Code::LimitExceeded);
+    let both = policy(vec![wide, status("both", &["a.service", "alias.service"], 50)]);
+    assert!(asks(&both, "alias.service").is_ok() && asks(&both, "a.service").is_ok());
 }
 
 #[test]

@@ -31,16 +31,12 @@ const CODES: [(&str, Code); 19] = [
 pub fn failure(output: &[u8]) -> Denied {
     let text = String::from_utf8_lossy(output);
     // apt 3 writes `Error:` where apt 2 wrote `E:`.
-    let errors: Vec<&str> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("E: ").or_else(|| line.strip_prefix("Error: ")))
-        .collect();
-    let found = CODES
-        .iter()
-        .find_map(|(words, code)| errors.iter().find(|line| line.contains(words)).map(|line| (*code, *line)));
-    let (code, detail) = found
-        .or_else(|| errors.first().map(|line| (Code::PackageFailed, *line)))
-        .unwrap_or((Code::PackageFailed, "apt-get failed"));
+    let error = |line| str::strip_prefix(line, "E: ").or_else(|| line.strip_prefix("Error: "));
+    let errors = text.lines().filter_map(error).collect::<Vec<_>>();
+    let with = |words| errors.iter().copied().find(|line| line.contains(words));
+    let found = CODES.into_iter().find_map(|(words, code)| Some((code, with(words)?)));
+    let unknown = (Code::PackageFailed, errors.first().copied().unwrap_or("apt-get failed"));
+    let (code, detail) = found.unwrap_or(unknown);
     Denied::new(code, one_line(detail))
 }
 

@@ -2,7 +2,7 @@
 
 use postern_policy::VerbId;
 use postern_policy::request::PackagesRequest;
-use postern_policy::types::{PackageName, PackageVersion};
+use postern_policy::types::PackageName;
 use postern_proto::root::v1::PackageFlags;
 use std::path::Path;
 
@@ -21,13 +21,11 @@ const REMOVING: [VerbId; 3] = [VerbId::PackageRemove, VerbId::PackagePurge, Verb
 /// One transaction. Simulation and run are made from the same value.
 #[derive(Debug, Clone)]
 pub struct Transaction {
-    /// The change.
-    pub verb: VerbId,
-    /// The named packages; a version only where one is installed. None for `package.upgrade` of everything.
-    pub packages: Vec<(PackageName, Option<PackageVersion>)>,
+    /// The change, and the packages that it names; a version only where one is installed.
+    pub request: PackagesRequest,
     /// Further changes that apt may make.
     pub flags: PackageFlags,
-    /// What a client is told where there is nothing to do.
+    /// The message for a client where there is nothing to do.
     pub nothing_to_do: &'static str,
     words: &'static [&'static str],
 }
@@ -36,9 +34,8 @@ impl Transaction {
     /// The transaction of a request; none for verbs that are none.
     #[must_use]
     pub fn new(request: PackagesRequest, flags: PackageFlags) -> Option<Self> {
-        let (verb, words, nothing_to_do) = TRANSACTIONS.into_iter().find(|row| row.0 == request.verb)?;
-        let packages = request.packages.into_iter().map(|package| (package.name, package.version)).collect();
-        Some(Self { verb, packages, flags, nothing_to_do, words })
+        let (_, words, nothing_to_do) = TRANSACTIONS.into_iter().find(|row| row.0 == request.verb)?;
+        Some(Self { request, flags, nothing_to_do, words })
     }
 }
 
@@ -84,7 +81,7 @@ pub fn transaction(
 pub fn request(transaction: &Transaction) -> Vec<String> {
     let mut argv = Vec::new();
     // Packages that nothing needs any more are removed by `package.autoremove` alone.
-    let Transaction { verb, packages, flags, words, .. } = transaction;
+    let Transaction { request: PackagesRequest { verb, packages }, flags, words, .. } = transaction;
     if *verb != VerbId::PackageAutoremove {
         argv.extend(["-o", "APT::Get::AutomaticRemove=false"].map(str::to_owned));
     }
@@ -103,9 +100,9 @@ pub fn request(transaction: &Transaction) -> Vec<String> {
     };
     argv.extend(words.iter().map(|word| (*word).to_owned()));
     argv.push("--".to_owned());
-    argv.extend(packages.iter().map(|(name, version)| match version {
-        Some(version) => format!("{}={}", exact(name), version.as_str()),
-        None => exact(name),
+    argv.extend(packages.iter().map(|package| match &package.version {
+        Some(version) => format!("{}={}", exact(&package.name), version.as_str()),
+        None => exact(&package.name),
     }));
     argv
 }
@@ -119,10 +116,10 @@ pub fn update(status_fd: i32) -> Vec<String> {
 
 /// The arguments of apt-mark that hold these packages, or no longer.
 #[must_use]
-pub fn mark(holds: bool, names: &[&PackageName]) -> Vec<String> {
+pub fn mark(holds: bool, names: &[PackageName]) -> Vec<String> {
     let word = if holds { "hold" } else { "unhold" };
     let mut argv = ["-o", "APT::Cmd::Pattern-Only=true", word, "--"].map(String::from).to_vec();
-    argv.extend(names.iter().map(|name| exact(name)));
+    argv.extend(names.iter().map(exact));
     argv
 }
 

@@ -19,12 +19,9 @@ const FILE_MAX: u64 = 1024 * 1024;
 /// Options of an entry under which a signature is not asked for, whatever `Signed-By` says (sources.list(5)).
 const UNCHECKED: [&str; 4] = ["trusted", "allow-insecure", "allow-weak", "allow-downgrade-to-insecure"];
 
-/// A configured index of packages.
-struct Index {
-    description: String,
-    /// As [`PackageStep::sources`] has it; none where it can't be written so.
-    source: Option<String>,
-}
+/// The description of a configured index of packages, and its source as [`PackageStep::sources`] has it; none where it can't be
+/// written so.
+type Index = (String, Option<String>);
 
 /// Whether a step fetches something.
 #[must_use]
@@ -56,8 +53,8 @@ pub fn tie(host: &Host, steps: &mut [PackageStep], native: &str) -> Result<(), F
     let text = String::from_utf8_lossy(&answer.stdout);
     let offers = offers(&text)?;
     for step in steps.iter_mut().filter(|step| fetches(step)) {
-        let is_foreign = step.arch != "all" && step.arch != native;
-        let header = if is_foreign { format!("{}:{}", step.name, step.arch) } else { step.name.clone() };
+        let operand = exact(step, native);
+        let header = operand.strip_suffix(":native").unwrap_or(&operand);
         let of_step = offers.iter().filter(|offer| offer.package == header && offer.version == step.new);
         let sources: Option<Vec<_>> = of_step.map(|offer| source(&indexes, offer.description)).collect();
         let sources: BTreeSet<String> = sources.into_iter().flatten().flatten().collect();
@@ -68,11 +65,8 @@ pub fn tie(host: &Host, steps: &mut [PackageStep], native: &str) -> Result<(), F
 
 /// The sources that have this description; none if one of them can't be named.
 fn source(indexes: &[Index], description: &str) -> Option<Vec<String>> {
-    let found: Option<Vec<String>> = indexes
-        .iter()
-        .filter(|index| index.description == description)
-        .map(|index| index.source.clone())
-        .collect();
+    let of_description = indexes.iter().filter(|index| index.0 == description);
+    let found = of_description.map(|index| index.1.clone()).collect::<Option<Vec<_>>>();
     found.filter(|found| !found.is_empty())
 }
 
@@ -94,7 +88,7 @@ fn index(line: &str) -> Option<Index> {
     let is_word = |word: &str| !word.is_empty() && !word.contains(char::is_whitespace);
     let source =
         [entry, site, &keys].iter().all(|word| is_word(word)).then(|| format!("{entry} {site} {keys}"));
-    Some(Index { description: description.to_owned(), source })
+    Some((description.to_owned(), source))
 }
 
 fn read(path: &Path) -> Option<String> {
@@ -110,11 +104,8 @@ fn keys(file: &str, text: &str) -> String {
     let is_deb822 = Path::new(file).extension().is_some_and(|form| form == "sources");
     let entries = if is_deb822 { stanzas(text) } else { lines(text) };
     let all = entries.iter().map(signed_by).collect::<Option<Vec<_>>>().unwrap_or_default();
-    let names: BTreeSet<&str> = all
-        .iter()
-        .flat_map(|keys| keys.split(|c: char| c == ',' || c.is_whitespace()))
-        .filter(|key| !key.is_empty())
-        .collect();
+    let words = all.iter().flat_map(|keys| keys.split(|c: char| c == ',' || c.is_whitespace()));
+    let names = words.filter(|key| !key.is_empty()).collect::<BTreeSet<_>>();
     // An inline key has no name that a policy could grant.
     let has_name =
         |key: &&str| key.starts_with('/') || key.bytes().all(|b| b.is_ascii_hexdigit() || b == b'!');
@@ -185,12 +176,10 @@ const HEADERS: [&str; 4] = ["  Installed: ", "  Candidate: ", "  Package pin: ",
 fn offers(text: &str) -> Result<Vec<Offer<'_>>, Fault> {
     let (mut package, mut version, mut all) = ("", "", Vec::new());
     for line in text.lines().filter(|line| !line.is_empty()) {
+        let other = line.strip_prefix("     ").filter(|rest| !rest.starts_with(' '));
         if let Some(name) = line.strip_suffix(':').filter(|name| !name.starts_with(' ')) {
             (package, version) = (name, "");
-        } else if let Some(rest) = line
-            .strip_prefix(" *** ")
-            .or_else(|| line.strip_prefix("     ").filter(|rest| !rest.starts_with(' ')))
-        {
+        } else if let Some(rest) = line.strip_prefix(" *** ").or(other) {
             version = rest.split(' ').next().unwrap_or_default();
         } else if line.starts_with("      ")
             && let Some((_, description)) = line.trim_start().split_once(' ')

@@ -95,18 +95,20 @@ impl<'a> Authority<'a> {
         if self.by_operator { unbounded } else { self.policy.undo() }
     }
 
-    /// Decides the request that takes effect: the order's with this content, or that of the inverse.
+    /// Decides the request that takes effect: the order's with this content, or that of the inverse. Without content, as long as
+    /// that is not here: the `Execute` is decided again with it.
     ///
     /// # Errors
     /// As [`Self::decide`]; `invalid_argument`: it is no request of its verb, or has not one content for each change
     /// that writes.
-    pub fn decide_request(&self, contents: Vec<Arc<[u8]>>) -> Result<(Request, Grant), Denied> {
+    pub fn decide_request(&self, contents: Option<Vec<Arc<[u8]>>>) -> Result<(Request, Grant), Denied> {
         let malformed = || Denied::new(Code::InvalidArgument, "the order is no request of its verb");
         let order = &self.ordered.order;
         let (verb, body) = match self.inverse {
             Some(inverse) => (VerbId::from_name(&inverse.verb).ok_or_else(malformed)?, &inverse.body),
             None => (self.ordered.verb, &order.body),
         };
+        let contents = contents.unwrap_or_else(|| vec![Arc::default(); self.contents().len()]);
         let request = Request::decode_order(verb, body, contents).ok_or_else(malformed)??;
         let grant = self.decide(&request.required_grants())?;
         Ok((request, grant))

@@ -12,10 +12,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Largest accepted policy, in bytes.
-const POLICY_MAX: u64 = 16 * 1024 * 1024;
-/// Largest account file, in bytes.
-const ACCOUNTS_MAX: u64 = 16 * 1024 * 1024;
+/// Largest accepted policy, and largest account file, in bytes.
+const FILE_MAX: u64 = 16 * 1024 * 1024;
 
 /// The parts of the host that all of root's programs use.
 #[derive(Debug, Clone)]
@@ -78,7 +76,11 @@ impl Host {
     /// # Errors
     /// A file is missing or cannot be read.
     pub fn accounts(&self) -> Result<Accounts, Fault> {
-        Accounts::read(&self.passwd, &self.group)
+        let text = |path| {
+            let bytes = store::read(path, FILE_MAX)?.ok_or_else(|| Fault::corrupt("passwd or group"))?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Ok(Accounts { passwd: text(&self.passwd)?, group: text(&self.group)? })
     }
 }
 
@@ -90,18 +92,6 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Reads both files.
-    ///
-    /// # Errors
-    /// One is missing or cannot be read.
-    pub fn read(passwd: &Path, group: &Path) -> Result<Self, Fault> {
-        let text = |path| {
-            let bytes = store::read(path, ACCOUNTS_MAX)?.ok_or_else(|| Fault::corrupt("passwd or group"))?;
-            Ok(String::from_utf8_lossy(&bytes).into_owned())
-        };
-        Ok(Self { passwd: text(passwd)?, group: text(group)? })
-    }
-
     /// Returns the names of this uid.
     #[must_use]
     pub fn identity(&self, uid: u32) -> policy::Identity {
@@ -199,7 +189,7 @@ impl ActivePolicy {
         let path = host.accepted.clone();
         // Before the content: a file replaced in between is loaded again, never taken for the loaded one.
         let loaded = Identity::of(&path);
-        let bytes = store::read(&path, POLICY_MAX)?;
+        let bytes = store::read(&path, FILE_MAX)?;
         let policy = bytes.map(|bytes| Policy::load(&bytes)).transpose().unwrap_or_else(|what| {
             // <3>: error, sd-daemon(3).
             drop(writeln!(std::io::stderr(), "<3>{what}; nobody is admitted"));

@@ -92,16 +92,15 @@ pub enum Received {
 pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
     let hello: Hello = message(from, Kind::Hello)?;
     let (kind, payload) = frame(from)?;
+    let id = |order_id: &[u8]| OrderId::from_bytes(order_id).ok_or(CloseReason::Malformed);
     if kind == Kind::Outcomes {
-        let Outcomes { order_id } = strict(&payload)?;
-        return Ok(Received::Outcomes(OrderId::from_bytes(&order_id).ok_or(CloseReason::Malformed)?));
+        return Ok(Received::Outcomes(id(&strict::<Outcomes>(&payload)?.order_id)?));
     }
     if hello.build != link::build() {
         return Err(CloseReason::WrongBuild);
     }
     if kind == Kind::Acknowledge {
-        let Acknowledge { order_id } = strict(&payload)?;
-        return Ok(Received::Acknowledge(OrderId::from_bytes(&order_id).ok_or(CloseReason::Malformed)?));
+        return Ok(Received::Acknowledge(id(&strict::<Acknowledge>(&payload)?.order_id)?));
     }
     if kind == Kind::RootInspect {
         let RootInspect { order, envelope } = strict(&payload)?;
@@ -112,7 +111,13 @@ pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
     let mut ordered = Ordered::new(order, envelope, true)?;
     match ordered.step() {
         Step::Whole => {
-            ordered.contents = contents(from, &ordered.order.contents)?;
+            let announced = &ordered.order.contents;
+            let total = announced.iter().fold(0_u64, |sum, content| sum.saturating_add(content.size));
+            if total > CONTENT_TOTAL {
+                return Err(CloseReason::Malformed);
+            }
+            let contents = announced.iter().map(|announced| content(from, announced));
+            ordered.contents = contents.collect::<Result<_, _>>()?;
             if secrets {
                 ordered.secrets = message::<SecretValues>(from, Kind::Secrets)?.values;
             }
@@ -121,15 +126,6 @@ pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
         Step::Unspecified => return Err(CloseReason::Malformed),
     }
     Ok(Received::Order(ordered))
-}
-
-/// Reads the content frames of an order, each content to its announced size.
-fn contents(from: &mut impl Read, announced: &[Content]) -> Result<Vec<Arc<[u8]>>, CloseReason> {
-    let total = announced.iter().fold(0_u64, |sum, content| sum.saturating_add(content.size));
-    if total > CONTENT_TOTAL {
-        return Err(CloseReason::Malformed);
-    }
-    announced.iter().map(|announced| content(from, announced)).collect()
 }
 
 /// Reads one content to its announced size.

@@ -23,8 +23,7 @@ use std::time::Duration;
 /// As [`drop_power`]; there is not exactly one socket.
 pub fn start(kept: &[Capability]) -> Result<(UnixListener, SignalFd), Fault> {
     drop_power(kept)?;
-    let listener = listener()?;
-    Ok((listener, hold_signals()?))
+    Ok((listener()?, hold_signals()?))
 }
 
 /// Drops umask, working directory, core dumps, tracing by the same uid, new privileges, and every capability but these.

@@ -1,7 +1,6 @@
 //! One file, read or changed as the user to whom its directory belongs (`as` of a rule): for postern-units, in a unit of that
 //! user's. Without capability, key, policy or state: what this process says is only believed about this user's files.
 
-use crate::confine::confine_to;
 use crate::path::{Directory, open_granted};
 use crate::swap::{self, Step};
 use crate::target::open_target;
@@ -13,26 +12,13 @@ use postern_policy::{AS_USER_MAX, Invalid};
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1::{AsUser, FileFacts};
 use postern_root::{Code, Denied, Error, Fault, receive};
-use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-/// Limits the process to a directory.
-type Confine = fn(&Directory) -> Result<(), Fault>;
-
-/// Serves the connection that PID 1 passed as standard input.
+/// Serves one connection, confined to the rule's directory.
 ///
 /// # Errors
-/// It is no connection, or the process cannot be confined; or what became of the change is not known.
-pub fn run() -> Result<(), Fault> {
-    let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(Fault::io("take the connection"))?;
-    serve(UnixStream::from(input), confine_to)
-}
-
-/// Serves one connection.
-///
-/// # Errors
-/// As [`run`].
-pub fn serve(mut stream: UnixStream, confine: Confine) -> Result<(), Fault> {
+/// The process cannot be confined; or what became of the change is not known.
+pub fn serve(mut stream: UnixStream, confine: fn(&Directory) -> Result<(), Fault>) -> Result<(), Fault> {
     let Ok(asked) = receive::message(&mut stream, Kind::RootInspect) else { return Ok(()) };
     let code = match act(&mut stream, &asked, confine) {
         Ok(()) => String::new(),
@@ -44,7 +30,11 @@ pub fn serve(mut stream: UnixStream, confine: Confine) -> Result<(), Fault> {
 }
 
 /// Sends the file, then waits for its new content. The closing of the connection ends it: nobody wants a change.
-fn act(stream: &mut UnixStream, asked: &AsUser, confine: Confine) -> Result<(), Error> {
+fn act(
+    stream: &mut UnixStream,
+    asked: &AsUser,
+    confine: fn(&Directory) -> Result<(), Fault>,
+) -> Result<(), Error> {
     let uid = geteuid().as_raw();
     let (directory, path) = (TargetPath::new(&asked.directory)?, TargetPath::new(&asked.path)?);
     let below = path.below(&directory).ok_or(Invalid::new("path", "must be below the directory"))?;
@@ -70,13 +60,13 @@ fn act(stream: &mut UnixStream, asked: &AsUser, confine: Confine) -> Result<(), 
     let to = NewState::Content(content);
     let (attributes, kept) = (target.attributes, ExtendedAttributes::of(&target.file, name)?);
     let (old, extended) = (Some(&target), Some(&kept));
-    let steps = [Step { parent: &parent, name, temporary, old, to: &to, attributes, extended }];
-    swap::stage(&steps).inspect_err(|_| drop(swap::remove(&parent, temporary)))?;
+    let step = Step { parent: &parent, name, temporary, old, to: &to, attributes, extended };
+    swap::stage(&[step]).inspect_err(|_| drop(swap::remove(&parent, temporary)))?;
     // Denied: not exchanged, or exchanged back. After another error the old file may have the temporary name.
-    let swapped = swap::swap(&steps);
+    let swapped = step.swap();
     if matches!(swapped, Err(Error::Denied(_))) {
         swap::remove(&parent, temporary)?;
     }
     swapped?;
-    swap::clear(&steps).map_err(Error::begun)
+    swap::clear(&[step]).map_err(Error::begun)
 }

@@ -55,12 +55,15 @@ impl Change {
     }
 }
 
+/// The grant of a request, and its changes.
+type Decided = (Grant, Vec<Change>);
+
 /// Decides the request that takes effect, and returns its changes. Contents were compared with the announced digests
 /// when they were received.
 ///
 /// # Errors
 /// As [`Authority::decide`]; `unsupported` if it changes no files.
-pub fn decide(authority: &Authority<'_>, contents: Vec<Arc<[u8]>>) -> Result<(Grant, Vec<Change>), Denied> {
+pub fn decide(authority: &Authority<'_>, contents: Option<Vec<Arc<[u8]>>>) -> Result<Decided, Denied> {
     let (request, grant) = authority.decide_request(contents)?;
     let Request::Files(request) = request else {
         return Err(Denied::new(Code::Unsupported, "this is no change of files"));
@@ -224,28 +227,22 @@ impl Plan<'_> {
         })
     }
 
-    /// Checks that the file is in the state that the change and its writer expect. Only a client that may read it gets its digest.
+    /// Checks that the file is in the state that the change and its writer expect. The broker did so before, and told a client that may
+    /// read the file its digest.
     ///
     /// # Errors
     /// `not_found`, `already_exists`, `precondition_failed`.
-    pub fn check_expected(&self, authority: &Authority<'_>) -> Result<(), Denied> {
-        let path = self.change.path();
-        let exists = || Denied::new(Code::AlreadyExists, format!("{path} exists"));
-        let is_expected = match (&self.change.asked.to, self.change.asked.expect, self.old) {
-            (NewState::Directory, _, Some(_)) | (_, Expect::Absent, Some(_)) => return Err(exists()),
-            (NewState::Removed | NewState::Attributes, _, None) => {
-                return Err(Denied::new(Code::NotFound, format!("{path} does not exist")));
+    pub fn check_expected(&self) -> Result<(), Denied> {
+        let (code, why) = match (&self.change.asked.to, self.change.asked.expect, self.old) {
+            (NewState::Directory, _, Some(_)) | (_, Expect::Absent, Some(_)) => {
+                (Code::AlreadyExists, "exists")
             }
-            (_, Expect::Any, _) | (_, Expect::Absent, None) => true,
-            (_, Expect::Content(expected), old) => old.is_some_and(|old| old.sha256 == expected),
+            (NewState::Removed | NewState::Attributes, _, None) => (Code::NotFound, "does not exist"),
+            (_, Expect::Any, _) | (_, Expect::Absent, None) => return Ok(()),
+            (_, Expect::Content(sha256), Some(old)) if old.sha256 == sha256 => return Ok(()),
+            (_, Expect::Content(_), _) => (Code::PreconditionFailed, "is not the expected file"),
         };
-        if is_expected {
-            return Ok(());
-        }
-        let known = self.old.filter(|_| may_read(authority, path));
-        let now = known.map(|old| format!("; the SHA-256 of its content is {}", old.sha256));
-        let why = format!("{path} is not the expected file{}", now.unwrap_or_default());
-        Err(Denied::new(Code::PreconditionFailed, why))
+        Err(Denied::new(code, format!("{} {why}", self.change.path())))
     }
 }
 

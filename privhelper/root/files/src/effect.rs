@@ -34,17 +34,14 @@ pub fn act(
     let files = plans.iter().map(|plan| info(authority, plan)).collect();
     let plans = plans.into_iter().filter(|plan| !plan.is_unchanged()).collect::<Vec<_>>();
     let status = if plans.is_empty() { wire::Status::Unchanged } else { wire::Status::Done };
-    // One rule with `keep_for_undo = false` is enough: the content may be a secret.
-    let is_kept = !plans.is_empty() && grant.keeps_for_undo();
-    let inverse = is_kept.then(|| inverse(authority, grant, &plans)).flatten();
-    if !plans.is_empty() {
-        authority.check_inverse(grant, inverse.as_ref())?;
-    }
     let completed = wire::Completed { status: status.into(), files, ..wire::Completed::default() };
-    let mut outcome = authority.outcome(grant, objects, completed, inverse);
     if plans.is_empty() {
-        return Ok(outcome);
+        return Ok(authority.outcome(grant, objects, completed, None));
     }
+    // One rule with `keep_for_undo = false` is enough: the content may be a secret.
+    let inverse = grant.keeps_for_undo().then(|| inverse(authority, grant, &plans)).flatten();
+    authority.check_inverse(grant, inverse.as_ref())?;
+    let mut outcome = authority.outcome(grant, objects, completed, inverse);
     let has_content = outcome.inverse.as_ref().is_some_and(|inverse| !inverse.content_id.is_empty());
     let entries = plans.iter().enumerate().map(|(number, plan)| entry(id, number, plan, has_content));
     let journal = root::Journal { entries: entries.collect(), outcome: Some(outcome.clone()) };
@@ -105,7 +102,9 @@ fn exchange(
     let steps =
         plans.iter().zip(entries).map(|(plan, entry)| step(plan, &entry.temporary)).collect::<Vec<_>>();
     let in_place = "the change is in place, but cleaning up after it failed";
-    let (status, message, detail) = match swap::stage(&steps).and_then(|()| swap::swap(&steps)) {
+    let (status, message, detail) = match swap::stage(&steps)
+        .and_then(|()| steps.iter().try_for_each(Step::swap))
+    {
         Ok(()) => match swap::clear(&steps) {
             Ok(()) => return Ok(()),
             Err(error) => (wire::Status::Partly, in_place, error.detail()),

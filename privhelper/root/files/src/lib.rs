@@ -19,42 +19,32 @@ pub mod xattr;
 
 pub use state::State;
 
-use postern_policy::Policy;
 use postern_proto::root::v1::Step;
-use postern_root::{Answer, Connection, Error, Fault, Host, Received};
+use postern_root::{Answer, Connection, Error, Received};
 use std::io::{Read, Write};
 
-/// Opens the state, confines the process with `confine`, and then recovers the orders that an earlier process left.
-///
-/// # Errors
-/// The state or the policy cannot be used, or the process cannot be confined.
-pub fn open(host: Host, confine: impl FnOnce(&Host, &Policy) -> Result<(), Fault>) -> Result<State, Fault> {
-    let state = State::open(host, confine)?;
-    recover::recover_all(&state)?;
-    state.undo.expire(state.active.policy.undo(), state.host.unix())?;
-    Ok(state)
-}
-
-/// Serves one connection of the recorder: one order. The thread must end with it, since a read drops its write access.
-pub fn serve<S: Read + Write>(state: &State, stream: S) {
-    let mut connection = Connection::new(stream);
-    let Some(received) = connection.receive() else { return };
-    let answer = match received {
-        Received::Order(ordered) if ordered.is_execute => {
-            let outcome = order::execute(state, &ordered).map_err(|error| state.or_not_started(error));
-            if ordered.step() == Step::Commit && !matches!(outcome, Err(Error::NotStarted(_))) {
-                state.stages.discard(&ordered);
+impl State {
+    /// Serves one connection of the recorder: one order. The thread must end with it, since a read drops its write access.
+    pub fn serve<S: Read + Write>(&self, stream: S) {
+        let mut connection = Connection::new(stream);
+        let Some(received) = connection.receive() else { return };
+        let answer = match received {
+            Received::Order(ordered) if ordered.is_execute => {
+                let outcome = order::execute(self, &ordered).map_err(|error| self.or_not_started(error));
+                if ordered.step() == Step::Commit && !matches!(outcome, Err(Error::NotStarted(_))) {
+                    self.stages.discard(&ordered);
+                }
+                outcome.map(Answer::Outcome)
             }
-            outcome.map(Answer::Outcome)
-        }
-        Received::Order(ordered) if ordered.is_question() => {
-            order::inspect(state, &ordered).map(Answer::Facts)
-        }
-        Received::Order(ordered) => read::read(state, &ordered, &mut connection).map(Answer::Outcome),
-        Received::Outcomes(id) => recover::state_of(state, id).map(Answer::State).map_err(Error::from),
-        Received::Acknowledge(id) => {
-            state.outcomes.acknowledge(id).map(|()| Answer::Acknowledged).map_err(Error::from)
-        }
-    };
-    connection.answer(answer.map_err(|error| state.or_not_started(error)));
+            Received::Order(ordered) if ordered.is_question() => {
+                order::inspect(self, &ordered).map(Answer::Facts)
+            }
+            Received::Order(ordered) => read::read(self, &ordered, &mut connection).map(Answer::Outcome),
+            Received::Outcomes(id) => recover::state_of(self, id).map(Answer::State).map_err(Error::from),
+            Received::Acknowledge(id) => {
+                self.outcomes.acknowledge(id).map(|()| Answer::Acknowledged).map_err(Error::from)
+            }
+        };
+        connection.answer(answer.map_err(|error| self.or_not_started(error)));
+    }
 }

@@ -2,14 +2,11 @@
 //!
 //! `postern-files as-user` serves one connection of postern-units as the user of a rule, without a capability.
 
-use caps::Capability;
-use postern_files::{as_user, confine, open, serve};
+use caps::Capability::{CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER};
+use postern_files::{State, as_user, confine, recover};
 use postern_root::{Fault, Host, server};
+use std::os::fd::AsFd;
 use std::process::ExitCode;
-
-/// Needed for files of any owner and mode.
-const CAPABILITIES: [Capability; 3] =
-    [Capability::CAP_CHOWN, Capability::CAP_DAC_OVERRIDE, Capability::CAP_FOWNER];
 
 fn main() -> ExitCode {
     server::exit("postern-files", run())
@@ -18,12 +15,17 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Fault> {
     if std::env::args().nth(1).is_some_and(|argument| argument == "as-user") {
         server::drop_power(&[])?;
-        return as_user::run();
+        // PID 1 passes the connection as standard input.
+        let input =
+            std::io::stdin().as_fd().try_clone_to_owned().map_err(Fault::io("take the connection"))?;
+        return as_user::serve(input.into(), confine::confine_to);
     }
-    let (listener, signals) = server::start(&CAPABILITIES)?;
-    let state = open(Host::real("files", "/var/lib/postern-files")?, confine::confine)?;
+    // Needed for files of any owner and mode.
+    let (listener, signals) = server::start(&[CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER])?;
+    let state = State::open(Host::real("files", "/var/lib/postern-files")?, confine::confine)?;
+    recover::recover_all(&state)?;
     let peer_uid = state.host.peer_uid;
     let is_current = || state.is_current();
-    let handle = |stream| serve(&state, stream);
+    let handle = |stream| state.serve(stream);
     server::serve(&listener, &signals, server::Limits::REAL, peer_uid, is_current, handle).map(drop)
 }

@@ -10,7 +10,7 @@ use crate::xattr::ExtendedAttributes;
 use postern_proto::root::v1::{self as root, Outcome, Step};
 use postern_proto::v1 as wire;
 use postern_root::{Authority, Code, Denied, Error, Ordered};
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 /// Carries out an `Execute`.
 ///
@@ -21,7 +21,7 @@ pub fn execute(state: &State, ordered: &Ordered) -> Result<Outcome, Error> {
     let accounts = state.host.accounts()?;
     let authority = state.authority(&accounts, ordered)?;
     // Before any path of the order is opened, and before an undo reads its copy.
-    let (_, changes) = change::decide(&authority, unknown(&authority))?;
+    let (_, changes) = change::decide(&authority, None)?;
     let kept = state.undo.read_for(authority.inverse)?;
     let entry_of = |change: &Change| kept.iter().find(|entry| path_of(entry) == change.path().as_str());
     let (contents, agreed) = match step {
@@ -35,7 +35,7 @@ pub fn execute(state: &State, ordered: &Ordered) -> Result<Outcome, Error> {
             return Err(Denied::new(Code::Unsupported, "postern-files has no such step").into());
         }
     };
-    let (grant, mut changes) = change::decide(&authority, contents)?;
+    let (grant, mut changes) = change::decide(&authority, Some(contents))?;
     for change in &mut changes {
         let kept = entry_of(change).map(|entry| entry.attributes.clone());
         change.attributes = kept.map(ExtendedAttributes);
@@ -50,7 +50,7 @@ pub fn execute(state: &State, ordered: &Ordered) -> Result<Outcome, Error> {
     let plans = change::plan_all(&authority, &grant, &changes, &directories)?;
     compare(&authority, &plans)?;
     let grant = authority.decide_facts(grant, &change::facts(&plans))?;
-    plans.iter().try_for_each(|plan| plan.check_expected(&authority))?;
+    plans.iter().try_for_each(Plan::check_expected)?;
     let is_effect = plans.iter().any(|plan| !plan.is_unchanged());
     if step == Step::Whole && is_effect && !validation.validators.is_empty() {
         let staged = state.stages.stage(&authority, &plans, validation)?;
@@ -68,7 +68,7 @@ pub fn execute(state: &State, ordered: &Ordered) -> Result<Outcome, Error> {
 pub fn inspect(state: &State, ordered: &Ordered) -> Result<root::Facts, Error> {
     let accounts = state.host.accounts()?;
     let authority = state.authority(&accounts, ordered)?;
-    let (grant, changes) = change::decide(&authority, unknown(&authority))?;
+    let (grant, changes) = change::decide(&authority, None)?;
     let directories = change::open_directories(&authority, &changes)?;
     confine::give_up_writing(&directories)?;
     let plans = change::plan_all(&authority, &grant, &changes, &directories)?;
@@ -78,11 +78,6 @@ pub fn inspect(state: &State, ordered: &Ordered) -> Result<root::Facts, Error> {
     authority.decide_facts(grant, &change::facts(&plans))?;
     let files = plans.into_iter().map(|plan| plan.facts).collect();
     Ok(root::Facts { files, ..root::Facts::default() })
-}
-
-/// Empty content in place of content that is not here yet: the `Execute` is decided again with it.
-fn unknown(authority: &Authority<'_>) -> Vec<Arc<[u8]>> {
-    vec![Arc::default(); authority.contents().len()]
 }
 
 /// Checks that the files are those that were decided and perhaps approved; for an undo, as the effect left them.

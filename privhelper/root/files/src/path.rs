@@ -198,6 +198,12 @@ fn denied(why: String) -> Error {
     Denied::new(Code::UnsafePath, why).into()
 }
 
+/// The refusal of a file that is no regular file with one name, or cannot be replaced by one with the same attributes.
+#[must_use]
+pub fn special(why: String) -> Error {
+    Denied::new(Code::SpecialFile, why).into()
+}
+
 /// Refuses all but local file systems with atomic rename(2) and real fsync(2). A FUSE or network server may do neither.
 fn check_file_system(directory: &OwnedFd, name: &TargetPath) -> Result<(), Error> {
     const ZFS: FsType = FsType(0x2fc1_2fc1);

@@ -33,7 +33,7 @@ pub fn read<S: Read + Write>(
 ) -> Result<Outcome, Error> {
     let accounts = state.host.accounts()?;
     let authority = state.authority(&accounts, ordered)?;
-    let (request, grant) = authority.decide_request(Vec::new())?;
+    let (request, grant) = authority.decide_request(None)?;
     let (path, range) = if let Request::FileRead(FileReadRequest { path, offset, limit }) = request {
         (path, Some((offset, limit)))
     } else if let Request::FileList(path) = request {

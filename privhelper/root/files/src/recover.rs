@@ -18,7 +18,7 @@ use std::sync::PoisonError;
 
 const KINDS: &[FileKind] = &[FileKind::File, FileKind::Directory];
 
-/// Recovers every order that an earlier process began and did not end, before any other change begins.
+/// Recovers every order that an earlier process began and did not end, before any other change begins; then removes old undo copies.
 ///
 /// # Errors
 /// Our own state cannot be read or written.
@@ -30,7 +30,7 @@ pub fn recover_all(state: &State) -> Result<(), Fault> {
             Ok(_) | Err(_) => state.outcomes.withdraw(id)?,
         }
     }
-    Ok(())
+    state.undo.expire(state.active.policy.undo(), state.host.unix())
 }
 
 /// Returns the state of an order. After a power loss only its undo copy may be left.

@@ -171,18 +171,17 @@ impl Stages {
     /// # Errors
     /// `validation_failed` if an agreement is missing; `plan_changed` if the stage is not this order's, gone or changed.
     pub fn commit(&self, authority: &Authority<'_>, changes: &[Change]) -> Result<Committed, Error> {
-        let gone = is_another;
         let key = self.key()?;
-        let envelope = authority.ordered.envelope.as_ref().ok_or_else(gone)?;
-        let at = self.path(Digest::from_bytes(&envelope.stage_id).ok_or_else(gone)?);
-        let record = store::read(&at.join("meta"), 1024 * 1024)?.ok_or_else(gone)?;
+        let envelope = authority.ordered.envelope.as_ref().ok_or_else(is_another)?;
+        let at = self.path(Digest::from_bytes(&envelope.stage_id).ok_or_else(is_another)?);
+        let record = store::read(&at.join("meta"), 1024 * 1024)?.ok_or_else(is_another)?;
         let record = StageRecord::decode(record.as_slice()).map_err(|_| Fault::corrupt("a stage"))?;
-        let staged = record.staged.filter(|staged| key.verifies(staged)).ok_or_else(gone)?;
+        let staged = record.staged.filter(|staged| key.verifies(staged)).ok_or_else(is_another)?;
         let is_same = record.order_digest == authority.ordered.digest().as_bytes()
             && staged.digest == envelope.stage_digest
             && digest(&at, &staged.lives)?.as_bytes() == staged.digest;
         if !is_same {
-            return Err(gone().into());
+            return Err(is_another().into());
         }
         for validator in &staged.validators {
             let required = mac::agreement(authority.policy, &staged, validator);
@@ -198,7 +197,7 @@ impl Stages {
             let copy = open_own(&at.join(copy_name(change.directory.as_str())))?;
             let parent = copy.open_parent(change.below(), self.host.root_uid)?;
             let file = open_target(&parent, change.path().split().1, change.kinds())?;
-            file.ok_or_else(gone)?.content()
+            file.ok_or_else(is_another)?.content()
         })?;
         Ok((contents, Some(staged.validators)))
     }

@@ -31,7 +31,7 @@ pub struct State {
 }
 
 impl State {
-    /// Opens the state, and confines the process with `confine`.
+    /// Opens the state, and confines the process with `confine`. Then [`crate::recover::recover_all`] must come.
     ///
     /// # Errors
     /// The state or the policy cannot be used, or the process cannot be confined.

@@ -45,14 +45,6 @@ pub fn stage(steps: &[Step<'_>]) -> Result<(), Error> {
     })
 }
 
-/// Exchanges all names. Each replaced file is checked to be the decided one.
-///
-/// # Errors
-/// `precondition_failed` if a target changed meanwhile; a fault if a step failed. The steps before it stay done.
-pub fn swap(steps: &[Step<'_>]) -> Result<(), Error> {
-    steps.iter().try_for_each(Step::swap)
-}
-
 /// Removes the old files, once all new names are on the disk.
 ///
 /// # Errors
@@ -127,7 +119,11 @@ impl Step<'_> {
         check_case(self.parent, self.temporary, path::facts(staged)?.id)
     }
 
-    fn swap(&self) -> Result<(), Error> {
+    /// Exchanges the names, and checks that the replaced file is the decided one.
+    ///
+    /// # Errors
+    /// `precondition_failed` if the target changed meanwhile; a fault if the step failed.
+    pub fn swap(&self) -> Result<(), Error> {
         let (none, exchange) = (RenameFlags::RENAME_NOREPLACE, RenameFlags::RENAME_EXCHANGE);
         let (from, to, how, sign) = match (self.old, self.to) {
             (None, NewState::Removed | NewState::Attributes) => return Err(changed()),
@@ -181,8 +177,7 @@ impl Step<'_> {
 fn failed(doing: &'static str) -> impl Fn(Errno) -> Error {
     move |errno| {
         if errno == Errno::EPERM {
-            return Denied::new(Code::SpecialFile, "a file or its directory is immutable or append-only")
-                .into();
+            return path::special("a file or its directory is immutable or append-only".to_owned());
         }
         Fault::io(doing)(errno).into()
     }

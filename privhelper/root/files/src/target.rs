@@ -36,7 +36,7 @@ pub struct OpenTarget {
 /// `special_file` for everything but these kinds, and for files with more than one name, setuid, setgid, sticky bit
 /// or capabilities.
 pub fn open_target(parent: &Directory, name: &str, kinds: &[FileKind]) -> Result<Option<OpenTarget>, Error> {
-    let special = |why: &str| denied(format!("{name:?} is {why}"));
+    let special = |why: &str| path::special(format!("{name:?} is {why}"));
     // O_PATH first: opening a device or a FIFO is an effect.
     let seen = match path::open(parent, name, LOOK) {
         Ok(seen) => path::facts(seen)?,
@@ -51,7 +51,7 @@ pub fn open_target(parent: &Directory, name: &str, kinds: &[FileKind]) -> Result
         SFlag::S_IFDIR if kinds.contains(&FileKind::Directory) => FileKind::Directory,
         SFlag::S_IFREG => return Err(special("no directory")),
         SFlag::S_IFDIR => return Err(special("a directory")),
-        SFlag::S_IFLNK => return Err(denied(link(parent, name))),
+        SFlag::S_IFLNK => return Err(path::special(link(parent, name))),
         _ => return Err(special("no regular file")),
     };
     let fd = path::open(parent, name, path::FILE).map_err(|errno| {
@@ -79,10 +79,6 @@ pub fn open_target(parent: &Directory, name: &str, kinds: &[FileKind]) -> Result
     let (uid, gid) = facts.owner;
     let attributes = Attributes { mode, uid, gid };
     Ok(Some(OpenTarget { file: File::from(fd), facts, kind, attributes, attribute_names }))
-}
-
-fn denied(why: String) -> Error {
-    Denied::new(Code::SpecialFile, why).into()
 }
 
 /// The error for a file that another process changed between two checks.

@@ -1,8 +1,9 @@
 //! Extended attributes that a new file gets from the file it replaces: ACL, `SELinux` label, `user.*`.
 
+use crate::path::special;
 use postern_policy::types::FileMode;
 use postern_proto::root::v1::ExtendedAttribute;
-use postern_root::{Code, Denied, Error, Fault};
+use postern_root::{Error, Fault};
 use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
 use rustix::io::Errno;
 use std::os::fd::AsFd;
@@ -16,10 +17,6 @@ const LABEL: &[u8] = b"security.selinux";
 /// The attributes of a file, sorted by name, as a journal holds them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExtendedAttributes(pub Vec<ExtendedAttribute>);
-
-fn refused(why: String) -> Error {
-    Denied::new(Code::SpecialFile, why).into()
-}
 
 /// The names of a file's extended attributes.
 ///
@@ -47,7 +44,7 @@ impl ExtendedAttributes {
         for name in names(file)? {
             if !(name == ACL || name == DEFAULT_ACL || name == LABEL || name.starts_with(b"user.")) {
                 let name = String::from_utf8_lossy(&name);
-                return Err(refused(format!("{of:?} has {name:?}, which cannot be given to a new file")));
+                return Err(special(format!("{of:?} has {name:?}, which cannot be given to a new file")));
             }
             let mut value = vec![0; MAX];
             let length = fgetxattr(file, &name, value.as_mut_slice())
@@ -55,7 +52,7 @@ impl ExtendedAttributes {
             value.truncate(length);
             room = room
                 .checked_sub(name.len().saturating_add(length))
-                .ok_or_else(|| refused(format!("{of:?} has more than 64 KiB of extended attributes")))?;
+                .ok_or_else(|| special(format!("{of:?} has more than 64 KiB of extended attributes")))?;
             all.push(ExtendedAttribute { name, value });
         }
         all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -75,7 +72,7 @@ impl ExtendedAttributes {
         }
         let not_taken = |name: &[u8]| {
             let name = String::from_utf8_lossy(name).into_owned();
-            move |errno: Errno| refused(format!("{name:?} of {of:?} cannot be kept: {errno}"))
+            move |errno: Errno| special(format!("{name:?} of {of:?} cannot be kept: {errno}"))
         };
         let has = Self::of(file, of)?;
         for ExtendedAttribute { name, .. } in &has.0 {
@@ -89,7 +86,7 @@ impl ExtendedAttributes {
         if Self::of(file, of)? == wanted {
             return Ok(());
         }
-        Err(refused(format!("the extended attributes of {of:?} cannot be kept as they are")))
+        Err(special(format!("the extended attributes of {of:?} cannot be kept as they are")))
     }
 }
 

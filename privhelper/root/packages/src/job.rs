@@ -2,8 +2,7 @@
 //! take; and the programs and directories of the host, as values that tests replace.
 
 use postern_apt::Transaction;
-use postern_policy::request::Request;
-use postern_policy::types::PackageName;
+use postern_policy::request::{PackagesRequest, Request};
 use postern_policy::{Grant, VerbId};
 use postern_proto::root::v1::{Inverse, PackageFacts, PackageFlags, RootExecute};
 use postern_proto::v1::{
@@ -47,18 +46,24 @@ impl Host {
 
 /// The work of a job.
 #[derive(Debug)]
-pub enum Work {
-    /// A transaction of apt with the steps that were decided.
-    Transaction(Transaction, Vec<PackageStep>),
-    /// Fetch the lists of available packages.
-    Update,
-    /// Hold or unhold packages.
-    Mark {
-        /// True for hold.
-        holds: bool,
-        /// The packages.
-        names: Vec<PackageName>,
-    },
+pub struct Work {
+    /// The request that takes effect.
+    pub request: PackagesRequest,
+    /// Of a transaction: further changes that apt may make.
+    pub flags: PackageFlags,
+    /// Of a transaction: the steps that were decided.
+    pub expected: Vec<PackageStep>,
+}
+
+impl Work {
+    /// The transaction of apt.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn transaction(&self) -> Result<Transaction, Fault> {
+        let transaction = Transaction::new(self.request.clone(), self.flags);
+        transaction.ok_or_else(|| Fault::new("this order is no transaction"))
+    }
 }
 
 /// One job, with the input of its decision.
@@ -109,26 +114,24 @@ impl Job {
 /// # Errors
 /// It is not granted, or no order about packages.
 pub fn decide(authority: &Authority<'_>) -> Result<(Grant, Work), Denied> {
-    let unknown = || Denied::new(Code::Unsupported, "this program only changes packages");
-    let (request, grant) = authority.decide_request(Vec::new())?;
-    let Request::Packages(request) = request else { return Err(unknown()) };
-    let holds = request.verb == VerbId::PackageHold;
-    if request.verb == VerbId::PackageUpdate {
-        return Ok((grant, Work::Update));
-    }
-    if holds || request.verb == VerbId::PackageUnhold {
-        let names = request.packages.into_iter().map(|package| package.name).collect();
-        return Ok((grant, Work::Mark { holds, names }));
-    }
+    let (request, grant) = authority.decide_request(None)?;
+    let Request::Packages(request) = request else {
+        return Err(Denied::new(Code::Unsupported, "this program only changes packages"));
+    };
     // An undo makes exactly the recorded steps; downgrades are permitted only for them.
     let recorded = authority.inverse.and_then(|inverse| inverse.steps.as_ref());
     let undo = |steps| PackageFlags { allow_downgrades: downgrades(steps), ..PackageFlags::default() };
     let flags = recorded.map_or_else(|| grant.package_flags(), undo);
-    let transaction = Transaction::new(request, flags).ok_or_else(unknown)?;
     let order = &authority.ordered.order;
     let decided = order.facts.as_ref().and_then(|facts| facts.packages.as_ref());
     let expected = recorded.or(decided).map(|facts| facts.steps.clone()).unwrap_or_default();
-    Ok((grant, Work::Transaction(transaction, expected)))
+    Ok((grant, Work { request, flags, expected }))
+}
+
+/// Whether packages are held (true) or unheld; none for every other verb.
+#[must_use]
+pub fn marks(verb: VerbId) -> Option<bool> {
+    [VerbId::PackageHold, VerbId::PackageUnhold].contains(&verb).then_some(verb == VerbId::PackageHold)
 }
 
 /// Whether these steps go back to earlier versions.
@@ -141,48 +144,41 @@ pub fn inverse(authority: &Authority<'_>, grant: &Grant, work: &Work, done: &Com
     if done.status() != Status::Done {
         return None;
     }
-    let steps = match work {
-        Work::Update => return None,
-        Work::Mark { .. } => Vec::new(),
-        Work::Transaction(transaction, expected) => inverse_steps(transaction.verb, expected),
+    let asked = work.request.verb;
+    let steps = inverse_steps(asked, &work.expected);
+    let names = match marks(asked) {
+        Some(_) => done.packages.iter().map(|package| package.name.clone()).collect::<Vec<_>>(),
+        None => steps.iter().map(|step| step.name.clone()).collect(),
     };
-    let names = match work {
-        Work::Mark { .. } => done.packages.iter().map(|package| package.name.clone()).collect::<Vec<_>>(),
-        Work::Update | Work::Transaction(..) => steps.iter().map(|step| step.name.clone()).collect(),
+    let removes = steps.iter().all(|step| step.action() == Action::Remove);
+    let verb = match marks(asked) {
+        Some(true) => VerbId::PackageUnhold,
+        Some(false) => VerbId::PackageHold,
+        None if removes => VerbId::PackageRemove,
+        None => VerbId::PackageInstall,
     };
     // A package on two architectures cannot be named alone.
     let distinct = names.iter().collect::<BTreeSet<_>>().len();
-    if names.is_empty() || distinct != names.len() || distinct > NAMES_MAX {
+    if distinct != names.len() || !(1..=NAMES_MAX).contains(&distinct) {
         return None;
     }
-    let (verb, body) = request(work, &steps, names);
+    let body = if verb == VerbId::PackageInstall {
+        // The candidate is asked for and must be the recorded version; only an earlier one is asked for by version.
+        let package = |step: &PackageStep| Package {
+            name: step.name.clone(),
+            version: if step.action() == Action::Downgrade { step.new.clone() } else { String::new() },
+        };
+        let packages = steps.iter().map(package).collect();
+        PackageInstallRequest { meta: None, packages }.encode_to_vec()
+    } else {
+        // The messages of the other verbs have the same fields.
+        PackageRemoveRequest { meta: None, names }.encode_to_vec()
+    };
     let steps = PackageFacts { steps, ..PackageFacts::default() };
     let inverse = authority.inverse_of(grant, verb, body)?;
     let needs_person = downgrades(&steps) || inverse.needs_person;
     let steps = (!steps.steps.is_empty()).then_some(steps);
     Some(Inverse { needs_person, steps, ..inverse })
-}
-
-/// Returns the inverse request, without `meta`.
-fn request(work: &Work, steps: &[PackageStep], names: Vec<String>) -> (VerbId, Vec<u8>) {
-    let verb = match work {
-        Work::Mark { holds: true, .. } => Some(VerbId::PackageUnhold),
-        Work::Mark { holds: false, .. } => Some(VerbId::PackageHold),
-        Work::Update | Work::Transaction(..) => {
-            steps.iter().all(|step| step.action() == Action::Remove).then_some(VerbId::PackageRemove)
-        }
-    };
-    if let Some(verb) = verb {
-        // The messages of these verbs have the same fields.
-        return (verb, PackageRemoveRequest { meta: None, names }.encode_to_vec());
-    }
-    // The candidate is asked for and must be the recorded version; only an earlier one is asked for by version.
-    let package = |step: &PackageStep| Package {
-        name: step.name.clone(),
-        version: if step.action() == Action::Downgrade { step.new.clone() } else { String::new() },
-    };
-    let packages = steps.iter().map(package).collect();
-    (VerbId::PackageInstall, PackageInstallRequest { meta: None, packages }.encode_to_vec())
 }
 
 /// Returns the steps of the inverse. Packages that an installation upgraded besides keep their new version.
@@ -195,14 +191,8 @@ fn inverse_steps(asked: VerbId, steps: &[PackageStep]) -> Vec<PackageStep> {
             (VerbId::PackageUpgrade, Action::Upgrade) => (Action::Downgrade, &step.new, step.old.as_str()),
             _ => return None,
         };
-        Some(PackageStep {
-            action: inverse.into(),
-            old: old.clone(),
-            new: new.to_owned(),
-            asked: true,
-            sources: Vec::new(),
-            ..step.clone()
-        })
+        let (action, old, new) = (inverse.into(), old.clone(), new.to_owned());
+        Some(PackageStep { action, old, new, asked: true, sources: Vec::new(), ..step.clone() })
     };
     steps.iter().filter_map(of).collect()
 }

@@ -4,6 +4,7 @@
 
 use postern_packages::{Host, check, run};
 use postern_root::{Fault, OrderId, server};
+use std::fs::DirEntry;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -27,9 +28,6 @@ fn act() -> Result<(), Fault> {
 /// Every other open descriptor would be inherited by maintainer scripts.
 /// Reading the directory takes the lowest free number, so 3 when all is well.
 fn only_standard_descriptors() -> bool {
-    std::fs::read_dir("/proc/self/fd").is_ok_and(|entries| {
-        entries
-            .filter_map(Result::ok)
-            .all(|entry| matches!(entry.file_name().to_str(), Some("0" | "1" | "2" | "3")))
-    })
+    let is_standard = |entry: DirEntry| matches!(entry.file_name().to_str(), Some("0" | "1" | "2" | "3"));
+    std::fs::read_dir("/proc/self/fd").is_ok_and(|mut all| all.all(|entry| entry.is_ok_and(is_standard)))
 }

@@ -5,7 +5,7 @@ use crate::job::{self, Host, Job, Work};
 use crate::runner::{Runner, tail};
 use nix::sys::stat::{Mode, umask};
 use postern_apt::dpkg::{self, Row};
-use postern_apt::{Transaction, apt_errors, arguments};
+use postern_apt::{apt_errors, arguments};
 use postern_policy::VerbId;
 use postern_policy::types::PackageName;
 use postern_proto::root::v1::Outcome;
@@ -14,7 +14,6 @@ use postern_root::host::lock_holder;
 use postern_root::store::{self, Durability};
 use postern_root::{Code, Denied, Fault, OrderId, failed, one_line, unchanged};
 use prost::Message;
-use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -31,11 +30,11 @@ const OUTPUT_MAX: u64 = 16 * 1024;
 pub fn run(host: &Host, id: OrderId) -> Result<(), Fault> {
     umask(Mode::from_bits_truncate(0o022));
     let job = Job::load(host, id)?;
-    // Created exclusively: a job that was started once is never started again.
-    let output = store::create(&job.directory.join("output")).map_err(Fault::io("the job has run before"))?;
-    let ended = wait(host, &job, output).and_then(|(runner, left)| {
+    let mut runner = Runner::new(&job.directory)?;
+    let ended = wait(host, &job, &mut runner).and_then(|left| {
         // After that wait the policy and the accounts of then decide.
-        let job = Job::load(host, id).map_err(|fault| package_failed(&fault))?;
+        let failed = |fault: Fault| Denied::new(Code::PackageFailed, fault.to_string());
+        let job = Job::load(host, id).map_err(failed)?;
         decided(host, &job, &runner, left)
     });
     let outcome = ended.unwrap_or_else(|denied| Outcome {
@@ -46,19 +45,13 @@ pub fn run(host: &Host, id: OrderId) -> Result<(), Fault> {
     store::replace(&path, &[&outcome.encode_to_vec()], Durability::Synced)
 }
 
-fn package_failed(fault: &Fault) -> Denied {
-    Denied::new(Code::PackageFailed, fault.to_string())
-}
-
 /// Waits for apt's lock: not every program waits by itself. If another process takes it after that, apt-get waits for
 /// the rest of the time, and other programs fail as `busy`.
-fn wait<'a>(host: &Host, job: &'a Job, output: File) -> Result<(Runner<'a>, Duration), Denied> {
+fn wait(host: &Host, job: &Job, runner: &mut Runner<'_>) -> Result<Duration, Denied> {
     let (grant, work) = job::decide(&job.authority()?)?;
-    let is_update = matches!(work, Work::Update);
+    let is_update = work.request.verb == VerbId::PackageUpdate;
     let lock = if is_update { &host.apt.lists_lock } else { &host.apt.dpkg_lock };
-    let mut runner = Runner::new(&job.directory, output).map_err(|fault| package_failed(&fault))?;
-    let left = runner.wait_for(lock, grant.timeout());
-    Ok((runner, left))
+    Ok(runner.wait_for(lock, grant.timeout()))
 }
 
 /// Decides, acts, and states what was done.
@@ -80,31 +73,22 @@ fn decided(host: &Host, job: &Job, runner: &Runner<'_>, left: Duration) -> Resul
 }
 
 fn perform(host: &Host, runner: &Runner<'_>, work: &Work, left: Duration) -> Result<Completed, Fault> {
-    match work {
-        Work::Transaction(transaction, expected) => transact(host, runner, transaction, expected, left),
-        Work::Update => {
-            let ended = runner.run(&host.apt.apt_get, &arguments::update(runner.status_fd()?))?;
-            Ok(completed(runner, &[], ended))
-        }
-        Work::Mark { holds, names } => mark(host, runner, *holds, names),
+    let (expected, verb) = (&work.expected, work.request.verb);
+    if verb == VerbId::PackageUpdate {
+        let ended = runner.run(&host.apt.apt_get, &arguments::update(runner.status_fd()?))?;
+        return Ok(completed(runner, &[], ended));
     }
-}
-
-fn transact(
-    host: &Host,
-    runner: &Runner<'_>,
-    transaction: &Transaction,
-    expected: &[PackageStep],
-    left: Duration,
-) -> Result<Completed, Fault> {
-    let repairs = transaction.verb == VerbId::PackageRepair;
-    if expected.is_empty() {
-        let is_whole = || -> Result<bool, Fault> {
-            Ok(!dpkg::interrupted(&host.apt) && !dpkg::rows(&host.apt, &[])?.iter().any(Row::half_done))
-        };
-        if !repairs || is_whole()? {
-            return Ok(unchanged(transaction.nothing_to_do));
-        }
+    if let Some(holds) = job::marks(verb) {
+        let names = work.request.packages.iter().map(|package| package.name.clone()).collect::<Vec<_>>();
+        return mark(host, runner, holds, &names);
+    }
+    let transaction = work.transaction()?;
+    let repairs = verb == VerbId::PackageRepair;
+    let is_whole = || -> Result<bool, Fault> {
+        Ok(!dpkg::interrupted(&host.apt) && !dpkg::rows(&host.apt, &[])?.iter().any(Row::half_done))
+    };
+    if expected.is_empty() && (!repairs || is_whole()?) {
+        return Ok(unchanged(transaction.nothing_to_do));
     }
     let status_fd = runner.status_fd()?;
     if repairs {
@@ -112,12 +96,12 @@ fn transact(
         runner.run(&host.apt.dpkg, &arguments::configure(status_fd))?;
     }
     let id = runner.directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let argv = arguments::transaction(transaction, status_fd, (&host.program, id), left.as_secs());
+    let argv = arguments::transaction(&transaction, status_fd, (&host.program, id), left.as_secs());
     let ended = runner.run(&host.apt.apt_get, &argv)?;
     let mut completed = completed(runner, expected, ended);
     let was_let_go_on = completed.plan.is_some();
     if (repairs || was_let_go_on)
-        && let Err(fault) = add_states(host, runner.directory, (transaction.verb, expected), &mut completed)
+        && let Err(fault) = add_states(host, runner.directory, (verb, expected), &mut completed)
         && !completed.code.is_empty()
     {
         // How it ended is known; the state of the packages is not.
@@ -193,15 +177,8 @@ fn add_states(
 /// Returns the state after a step; dpkg has no entry of a purged package.
 fn info(step: &PackageStep, rows: &[Row]) -> PackageInfo {
     let row = rows.iter().find(|row| row.is(&step.name, &step.arch));
-    row.map_or_else(
-        || PackageInfo {
-            name: step.name.clone(),
-            arch: step.arch.clone(),
-            state: "not-installed".to_owned(),
-            ..PackageInfo::default()
-        },
-        |row| row.info.clone(),
-    )
+    let (name, arch, state) = (step.name.clone(), step.arch.clone(), "not-installed".to_owned());
+    row.map_or_else(|| PackageInfo { name, arch, state, ..PackageInfo::default() }, |row| row.info.clone())
 }
 
 /// Marks the packages that need it, and checks dpkg's state afterwards.
@@ -210,38 +187,36 @@ fn mark(host: &Host, runner: &Runner<'_>, holds: bool, names: &[PackageName]) ->
         let denied = apt_errors::needs_repair("dpkg was interrupted");
         return Ok(failed(denied.code, &denied.message));
     }
-    let native = dpkg::native(&host.apt)?;
-    let texts: Vec<&str> = names.iter().map(PackageName::as_str).collect();
-    let before = dpkg::rows(&host.apt, &texts)?;
-    if let Some(missing) = texts.iter().find(|name| installed(&before, &native, name).is_none()) {
-        return Ok(failed(Code::NotFound, &format!("{missing} is not installed")));
+    let mut others = Vec::new();
+    for (name, info) in names.iter().zip(installed(host, names)?) {
+        let Some(info) = info else {
+            return Ok(failed(Code::NotFound, &format!("{name} is not installed")));
+        };
+        if info.held != holds {
+            others.push(name.clone());
+        }
     }
-    let differs = |name: &&PackageName| {
-        installed(&before, &native, name.as_str()).is_some_and(|row| row.info.held != holds)
-    };
-    let names: Vec<&PackageName> = names.iter().filter(differs).collect();
-    if names.is_empty() {
+    if others.is_empty() {
         return Ok(unchanged(if holds { "held already" } else { "not held" }));
     }
-    runner.run(&host.apt.apt_mark, &arguments::mark(holds, &names))?;
-    let rows = dpkg::rows(&host.apt, &texts)?;
-    let after = names.iter().filter_map(|name| installed(&rows, &native, name.as_str()));
-    let after: Vec<&Row> = after.collect();
-    if let Some(row) = after.iter().find(|row| row.info.held != holds) {
-        let written = runner.tail(4096);
+    runner.run(&host.apt.apt_mark, &arguments::mark(holds, &others))?;
+    let packages = installed(host, &others)?.into_iter().flatten().collect::<Vec<_>>();
+    if let Some(info) = packages.iter().find(|info| info.held != holds) {
         let is_locked = lock_holder(&host.apt.dpkg_lock).is_ok_and(|holder| holder.is_some());
         let code = if is_locked { Code::Busy } else { Code::PackageFailed };
         let words = if holds { "is not held" } else { "is still held" };
-        return Ok(failed(
-            code,
-            &format!("{} {words}: {}", row.info.name, String::from_utf8_lossy(&written)),
-        ));
+        let written = runner.tail(4096);
+        let why = format!("{} {words}: {}", info.name, String::from_utf8_lossy(&written));
+        return Ok(failed(code, &why));
     }
-    let packages = after.into_iter().map(|row| row.info.clone()).collect();
     Ok(Completed { status: Status::Done.into(), packages, ..Completed::default() })
 }
 
-/// Returns the package of this name, if more than its configuration is installed.
-fn installed<'a>(rows: &'a [Row], native: &str, name: &str) -> Option<&'a Row> {
-    dpkg::find(rows, native, name).filter(|row| row.is_there())
+/// Returns the state of each of these packages; none of one of which nothing, or its configuration alone, is there.
+fn installed(host: &Host, names: &[PackageName]) -> Result<Vec<Option<PackageInfo>>, Fault> {
+    let native = dpkg::native(&host.apt)?;
+    let names = names.iter().map(PackageName::as_str).collect::<Vec<_>>();
+    let rows = dpkg::rows(&host.apt, &names)?;
+    let row = |name: &&str| dpkg::find(&rows, &native, name).filter(|row| row.is_there());
+    Ok(names.iter().map(|name| row(name).map(|row| row.info.clone())).collect())
 }

@@ -10,8 +10,7 @@ use postern_policy::{AS_USER_MAX, Facts, Grant, VerbId};
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1::{self as root, AsUser, Content, FileFacts, Inverse, Journal, JournalEntry};
 use postern_proto::v1::{self as wire, event::Kind::Output};
-use postern_root::receive;
-use postern_root::{Answer, Code, Denied, Error, Fault};
+use postern_root::{Answer, Code, Denied, Error, Fault, receive};
 use prost::Message;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -21,7 +20,7 @@ use std::time::Duration;
 /// The time for the file, and again for the new content. PID 1 kills the process 20 s after its start (`RuntimeMaxSec=` of its
 /// unit), which precedes the file that it sends: this long after it was given the new content it does not run.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// What the process may report about a file that it cannot read; its own words are not passed on.
+/// Codes that the process may report for a file that it cannot read; its own words are not passed on.
 const REPORTS: [Code; 4] = [Code::DirectoryMissing, Code::UnsafePath, Code::SpecialFile, Code::NotFound];
 
 /// One file, as a process of its user found it, and the connection to that process.
@@ -36,7 +35,7 @@ struct Peer {
 
 /// Starts a process of the rule's user, and gets the file; its content only up to 1 MiB. The process first removes the temporary
 /// file that another of the same order left, if that has a name.
-fn look(work: &Work<'_>, grant: &Grant, path: &TargetPath, left: &str) -> Result<Peer, Error> {
+fn start_peer(work: &Work<'_>, grant: &Grant, path: &TargetPath, left: &str) -> Result<Peer, Error> {
     let (authority, host) = (work.authority, &work.state.host);
     let undone = authority.inverse.map(|inverse| inverse.as_user.as_str());
     let none = || Denied::new(Code::NoGrant, "no rule reaches this file as its user (`as`)");
@@ -61,12 +60,12 @@ fn look(work: &Work<'_>, grant: &Grant, path: &TargetPath, left: &str) -> Result
     let asked = AsUser { directory, path, temporary, ..AsUser::default() };
     let (file, content) = (FileFacts::default(), Arc::default());
     let mut peer = Peer { stream, user, file, content, alive };
-    let told = peer.ask(&asked, &[]).unwrap_or_default();
-    let code = Code::from_name(&told.code).filter(|code| REPORTS.contains(code));
+    let reply = peer.ask(&asked, &[]).unwrap_or_default();
+    let code = Code::from_name(&reply.code).filter(|code| REPORTS.contains(code));
     let why = format!("a process of {} cannot read {}; nothing was changed", peer.user, asked.path);
     let refused = Denied::new(code.unwrap_or(Code::Interrupted), why);
-    // Whose file it is, and which, is not the process's to say.
-    let FileFacts { size, sha256, mode, gid, .. } = told.file.ok_or_else(|| refused.clone())?;
+    // The process does not choose path and owner.
+    let FileFacts { size, sha256, mode, gid, .. } = reply.file.ok_or_else(|| refused.clone())?;
     let announced = Content { size, sha256: sha256.clone() };
     peer.file =
         FileFacts { path: asked.path, exists: true, size, sha256, mode, uid: who.uid, gid, ..peer.file };
@@ -93,7 +92,7 @@ fn facts(file: &FileFacts) -> root::Facts {
 pub fn read(work: &mut Work<'_>, request: &FileReadRequest, grant: Grant) -> Result<Answer, Error> {
     let grant = work.authority.decide_facts(grant, &Facts::None)?;
     let max = grant.rules().map(|rule| rule.max_bytes).min().unwrap_or(0);
-    let peer = look(work, &grant, &request.path, "")?;
+    let peer = start_peer(work, &grant, &request.path, "")?;
     if peer.file.size > max {
         return Err(Denied::new(Code::TooLarge, format!("the file has more than {max} bytes")).into());
     }
@@ -118,7 +117,7 @@ pub fn change(work: &Work<'_>, request: &FilesRequest, grant: Grant) -> Result<A
     let [FileChange { path, to: NewState::Content(new), expect, .. }] = request.changes.as_slice() else {
         return Err(Denied::new(Code::Unsupported, "this is no new content of one file").into());
     };
-    let mut peer = look(work, &grant, path, "")?;
+    let mut peer = start_peer(work, &grant, path, "")?;
     let before = facts(&peer.file);
     let grant = authority.decide_facts(grant, &Facts::from_wire(&before)?)?;
     if authority.inverse.is_some_and(|inverse| inverse.left.as_ref() != Some(&before)) {
@@ -146,11 +145,11 @@ pub fn change(work: &Work<'_>, request: &FilesRequest, grant: Grant) -> Result<A
     let temporary = format!(".postern-{}", authority.ordered.id);
     // A process that PID 1 started late must not act after its time is up, when another has looked what it did.
     peer.alive.send(()).ok();
-    let told = peer.ask(&AsUser { content, temporary: temporary.clone(), ..AsUser::default() }, new);
-    if !told.is_some_and(|told| told.code.is_empty()) {
+    let reply = peer.ask(&AsUser { content, temporary: temporary.clone(), ..AsUser::default() }, new);
+    if !reply.is_some_and(|reply| reply.code.is_empty()) {
         let why = format!("a process of {} ended without having done it", peer.user);
         // Another process looks what it did, and removes its temporary file. If neither old nor new content is there, nobody knows.
-        let found = look(work, &grant, path, &temporary).map(|found| found.file).unwrap_or_default();
+        let found = start_peer(work, &grant, path, &temporary).map(|found| found.file).unwrap_or_default();
         if found == peer.file {
             drop(work.state.undo.forget(authority.ordered.id.as_bytes()));
             return Err(Denied::new(Code::Interrupted, why + "; the file is as it was, send it again").into());
@@ -196,7 +195,7 @@ pub fn contents(work: &Work<'_>) -> Result<Vec<Arc<[u8]>>, Error> {
     Ok(kept.into_iter().map(|entry| entry.content.into()).collect())
 }
 
-/// The outcome on a file as it is now. After an undo its content is not told.
+/// The outcome on a file as it is now. An undo does not name its content.
 fn outcome(
     work: &Work<'_>,
     grant: &Grant,

@@ -39,35 +39,29 @@ pub fn change(work: &mut Work<'_>, request: &UnitRequest, grant: Grant) -> Resul
 /// Checks that the facts are those that the broker decided and a person perhaps approved; for an undo, those that the
 /// effect left.
 fn check_unchanged(work: &Work<'_>, now: &UnitFacts) -> Result<(), Denied> {
-    let (authority, state) = (work.authority, &now.state);
-    if let Some(inverse) = authority.inverse {
-        let left =
-            inverse.left.as_ref().and_then(|left| left.unit.as_ref()).and_then(|left| left.unit.as_ref());
-        let is_left =
-            left.is_some_and(|left| (&left.active, &left.enabled) == (&state.active, &state.enabled));
-        if !is_left {
-            let why = format!("{} has changed since; nothing was undone", state.id);
+    let (authority, id) = (work.authority, &now.state.id);
+    let known = authority.inverse.map_or(&authority.ordered.order.facts, |inverse| &inverse.left);
+    let known = match known.as_ref().map(Facts::from_wire).transpose()? {
+        Some(Facts::Unit(known)) => Some(known),
+        Some(Facts::None | Facts::Files(_) | Facts::Packages(_)) | None => None,
+    };
+    let known = known.filter(|known| {
+        (&known.state.active, &known.state.enabled) == (&now.state.active, &now.state.enabled)
+    });
+    if authority.inverse.is_some() {
+        if known.is_none() {
+            let why = format!("{id} has changed since; nothing was undone");
             return Err(Denied::new(Code::UndoConflict, why));
         }
-        if now.affected.iter().any(|other| other.state.id != state.id && other.is_cascade()) {
-            let why = format!("undoing the change of {} would affect other units", state.id);
+        if now.affected.iter().any(|other| other.state.id != *id && other.is_cascade()) {
+            let why = format!("undoing the change of {id} would affect other units");
             return Err(Denied::new(Code::WouldCascade, why));
         }
-        return Ok(());
+    } else if known.is_none_or(|known| known.effects() != now.effects()) {
+        let why = "the unit has changed, or other units would change now; send the request again";
+        return Err(Denied::new(Code::PlanChanged, why));
     }
-    let claimed = authority.ordered.order.facts.as_ref().map(Facts::from_wire).transpose()?;
-    let is_same = match claimed {
-        Some(Facts::Unit(claimed)) => {
-            (&claimed.state.active, &claimed.state.enabled) == (&state.active, &state.enabled)
-                && claimed.effects() == now.effects()
-        }
-        Some(Facts::None | Facts::Files(_) | Facts::Packages(_)) | None => false,
-    };
-    if is_same {
-        return Ok(());
-    }
-    let why = "the unit has changed, or other units would change now; send the request again";
-    Err(Denied::new(Code::PlanChanged, why))
+    Ok(())
 }
 
 fn act(work: &Work<'_>, request: &UnitRequest, action: &str) -> Result<Output, Fault> {
@@ -114,13 +108,12 @@ fn complaint(stderr: &str) -> &str {
 
 /// Whether a change that succeeded changed anything.
 fn has_changed(verb: VerbId, before: &UnitState, after: &UnitState) -> bool {
-    let key = |state: &UnitState| {
-        (state.active.clone(), state.enabled.clone(), state.main_pid, state.invocation.clone())
-    };
     let always = matches!(verb, VerbId::UnitRestart | VerbId::UnitReload);
     // systemd forgets a oneshot that succeeded, and its invocation with it.
     let has_started = verb == VerbId::UnitStart && !is_up(&before.active);
-    always || has_started || key(before) != key(after)
+    let is_same = (&before.active, &before.enabled, before.main_pid, &before.invocation)
+        == (&after.active, &after.enabled, after.main_pid, &after.invocation);
+    always || has_started || !is_same
 }
 
 /// Returns the inverse of a change of a unit; none if nothing changed, or one request does not restore the state.
@@ -146,14 +139,10 @@ fn inverse(
     let (_, _, verb, now) = inverses.into_iter().find(|(of, has_one, ..)| *of == request.verb && *has_one)?;
     // Every change of a unit has these fields; where a verb has no `now`, it is not encoded.
     let body = UnitEnableRequest { meta: None, unit: request.unit.to_string(), now }.encode_to_vec();
-    let left = root::UnitState {
-        id: after.id.clone(),
-        active: after.active.clone(),
-        enabled: after.enabled.clone(),
-        ..root::UnitState::default()
-    };
-    let left = root::UnitFacts { unit: Some(left), affected: Vec::new() };
-    let left = Some(root::Facts { unit: Some(left), ..root::Facts::default() });
+    let [id, active, enabled] = [&after.id, &after.active, &after.enabled].map(Clone::clone);
+    let left = UnitState { id, active, enabled, ..UnitState::default() };
+    let left = UnitFacts { state: left, affected: Vec::new() };
+    let left = Some(Facts::Unit(Box::new(left)).to_wire());
     let inverse = work.authority.inverse_of(grant, verb, body)?;
     Some(root::Inverse { left, ..inverse })
 }
@@ -173,8 +162,6 @@ pub fn daemon_reload(work: &Work<'_>, grant: &Grant) -> Result<Outcome, Error> {
     } else {
         failed(Code::UnitFailed, "systemd could not read its units again; see the journal")
     };
-    Ok(Outcome {
-        detail: text(&finished.stderr),
-        ..work.authority.outcome(grant, Vec::new(), completed, None)
-    })
+    let outcome = work.authority.outcome(grant, Vec::new(), completed, None);
+    Ok(Outcome { detail: text(&finished.stderr), ..outcome })
 }

@@ -40,7 +40,8 @@ pub fn run(work: &mut Work<'_>, request: CommandRequest, grant: &Grant) -> Resul
     let owner = host.root.root_uid;
     argv.first().map_or(Ok(()), |program| check_program(program, owner))?;
     let owner = path_owner(row, authority.accounts).unwrap_or(owner);
-    row.paths(&arguments).try_for_each(|path| check_parent(path, owner))?;
+    let parent = |path| Path::new(path).parent().unwrap_or(Path::new("/"));
+    row.paths(&arguments).try_for_each(|path| check(parent(path), owner))?;
     let id = authority.ordered.id;
     let unit = UnitName::new(&format!("{}@{id}.service", row.unit()))?;
     let objects = vec![row.name.to_string()];
@@ -107,14 +108,6 @@ fn check_program(path: &str, owner: u32) -> Result<(), Error> {
             Err(unsafe_path(Path::new(path), why))
         }
     }
-}
-
-/// Whether only `owner` can change the directory of this path.
-///
-/// # Errors
-/// As [`check_program`].
-fn check_parent(path: &str, owner: u32) -> Result<(), Error> {
-    check(Path::new(path).parent().unwrap_or(Path::new("/")), owner)
 }
 
 /// Checks a program, and returns its first bytes.

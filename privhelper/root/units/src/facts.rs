@@ -2,47 +2,43 @@
 
 use crate::state::Host;
 use crate::systemctl::{self, text};
-use postern_affected::{
-    Closure, Install, KnownUnits, LOOKUPS_MAX, UnitChange, UnitProperties, affected_units,
-};
+use postern_affected::{Install, UnitProperties, affected_units};
 use postern_policy::VerbId;
 use postern_policy::facts::{UnitFacts, UnitState, is_missing};
 use postern_policy::request::UnitRequest;
 use postern_policy::types::UnitName;
 use postern_root::{Code, Denied, Error, Fault};
-use std::collections::BTreeSet;
 
 /// Gathers the facts of a change.
 ///
 /// # Errors
 /// `not_found`; `precondition_failed`: a unit's file changed since systemd read it; or systemd cannot be asked.
 pub fn gather(host: &Host, request: &UnitRequest) -> Result<UnitFacts, Error> {
-    let state = state(host, &request.unit)?;
-    if is_missing(&state) {
-        let why = format!("{} does not exist on this host", request.unit);
-        return Err(Denied::new(Code::NotFound, why).into());
+    let unit = &request.unit;
+    let own = properties_of(host, unit)?;
+    if is_missing(&own.state) {
+        return Err(Denied::new(Code::NotFound, format!("{unit} does not exist on this host")).into());
     }
-    let install = install(host, request)?;
-    let change = UnitChange { unit: &request.unit, verb: request.verb, now: request.now, install: &install };
-    let mut known = KnownUnits::new();
-    let affected = loop {
-        match affected_units(change, &known)? {
-            Closure::Affected(affected) => break affected,
-            Closure::LookUp(names) => {
-                let units = properties(host, &names)?;
-                known.extend(names.into_iter().zip(units));
-            }
-        }
-    };
-    let state = known.remove(&request.unit).map_or(state, |unit| unit.state);
-    Ok(UnitFacts { state, affected })
+    let mut install = Install::default();
+    if request.verb == VerbId::UnitDisable {
+        install.read_links(unit, &files(host, &["is-enabled", "--full"], unit)?)?;
+    } else if request.verb == VerbId::UnitEnable {
+        install = Install::of_enabling(unit, |unit| {
+            let is_missing = is_missing(&state(host, unit)?);
+            if is_missing { Ok(String::new()) } else { files(host, &["cat"], unit) }
+        })?;
+    }
+    affected_units(request, own, &install, |units| properties(host, units))
 }
 
 /// The state of one unit.
 pub fn state(host: &Host, unit: &UnitName) -> Result<UnitState, Error> {
+    Ok(properties_of(host, unit)?.state)
+}
+
+fn properties_of(host: &Host, unit: &UnitName) -> Result<UnitProperties, Error> {
     let shown = properties(host, std::slice::from_ref(unit))?.into_iter().next();
-    let nothing = || Fault::new("systemctl show printed nothing");
-    Ok(shown.ok_or_else(nothing)?.state)
+    Ok(shown.ok_or_else(|| Fault::new("systemctl show printed nothing"))?)
 }
 
 fn properties(host: &Host, units: &[UnitName]) -> Result<Vec<UnitProperties>, Error> {
@@ -55,30 +51,6 @@ fn properties(host: &Host, units: &[UnitName]) -> Result<Vec<UnitProperties>, Er
         return Err(Fault::new(format!("systemctl show: {}", text(&finished.stderr).trim())).into());
     }
     Ok(shown)
-}
-
-/// The links that the change makes or removes, and the units that it enables or disables along.
-fn install(host: &Host, request: &UnitRequest) -> Result<Install, Error> {
-    let mut install = Install::default();
-    let unit = &request.unit;
-    if request.verb == VerbId::UnitDisable {
-        install.read_links(unit, &files(host, &["is-enabled", "--full"], unit)?)?;
-    }
-    if request.verb == VerbId::UnitEnable {
-        install.read_files(unit, &files(host, &["cat"], unit)?)?;
-        let mut seen = BTreeSet::from([unit.clone()]);
-        while let Some(name) = install.also.difference(&seen).next().cloned() {
-            // systemctl goes on without one that does not exist.
-            if !is_missing(&state(host, &name)?) {
-                install.read_files(&name, &files(host, &["cat"], &name)?)?;
-            }
-            seen.insert(name);
-            if seen.len() > LOOKUPS_MAX {
-                return Err(Denied::new(Code::PlanTooLarge, "`Also=` names too many units").into());
-            }
-        }
-    }
-    Ok(install)
 }
 
 /// Returns systemctl's output about a unit's files. `is-enabled` fails for a unit that is not enabled, and still prints.

@@ -63,13 +63,9 @@ pub fn start_transaction(work: &mut Work<'_>, grant: &Grant) -> Result<Outcome, 
     let unit = UnitName::new(&format!("postern-packages@{}.service", ordered.id))?;
     let statement = work.authority.outcome(grant, Vec::new(), Completed::default(), None);
     let path = begin(host, ordered.id, &unit, &statement)?;
+    let (envelope, order) = (ordered.envelope.clone(), ordered.bytes.clone());
     let boot_id = host.root.boot_id.clone();
-    let order = RootExecute {
-        envelope: ordered.envelope.clone(),
-        order: ordered.bytes.clone(),
-        boot_id,
-        ..RootExecute::default()
-    };
+    let order = RootExecute { envelope, order, boot_id, ..RootExecute::default() };
     store::replace(&path.join("order.pb"), &[&order.encode_to_vec()], store::Durability::Synced)?;
     let mut outcome = run(work, &unit, &path)?;
     // apt's last output explains a failure to the client; the log has the message.
@@ -90,7 +86,7 @@ pub fn run(work: &mut Work<'_>, unit: &UnitName, path: &Path) -> Result<Outcome,
 }
 
 fn follow(work: &mut Work<'_>, mut child: Child, unit: &UnitName, path: &Path) -> Result<Outcome, Error> {
-    let (mut events, mut status) = (Events::new(path), Tail::new(path.join("status")));
+    let (mut events, mut status) = (Events::new(path), Tail { path: path.join("status"), file: None });
     let mut forward = || {
         // The recorder may be gone; the job continues.
         let mut send = |output| drop(work.connection.event(Kind::Output(output)));
@@ -100,19 +96,20 @@ fn follow(work: &mut Work<'_>, mut child: Child, unit: &UnitName, path: &Path) -
             send(Output { stream: Stream::Unspecified.into(), data, truncated: false });
         }
     };
-    while child.try_wait().map_err(Fault::io("wait for systemctl"))?.is_none() {
+    loop {
+        let mut pause = TICK;
+        let mut ended = None;
+        if child.try_wait().map_err(Fault::io("wait for systemctl"))?.is_some() {
+            // If systemctl was killed, the job may still run.
+            pause = STILL;
+            ended = Some(facts::state(&work.state.host, unit)?).filter(|unit| !is_running(unit));
+        }
         forward();
-        std::thread::sleep(TICK);
+        if let Some(ended) = ended {
+            return Ok(outcome(path, &ended)?);
+        }
+        std::thread::sleep(pause);
     }
-    // If systemctl was killed, the job may still run.
-    let mut ended = facts::state(&work.state.host, unit)?;
-    while is_running(&ended) {
-        forward();
-        std::thread::sleep(STILL);
-        ended = facts::state(&work.state.host, unit)?;
-    }
-    forward();
-    Ok(outcome(path, &ended)?)
 }
 
 fn is_running(unit: &UnitState) -> bool {
@@ -185,10 +182,7 @@ fn without_outcome(unit: &UnitState) -> Completed {
 pub fn forget(host: &Host, id: OrderId) {
     // Files that cannot be removed now stay until the next boot or until a person removes them; they have no secret.
     for path in [record(host, id), directory(host, id)] {
-        for file in store::list(&path).unwrap_or_default() {
-            drop(store::remove(&file));
-        }
-        drop(std::fs::remove_dir(&path));
+        drop(std::fs::remove_dir_all(path));
     }
 }
 
@@ -199,10 +193,6 @@ struct Tail {
 }
 
 impl Tail {
-    const fn new(path: PathBuf) -> Self {
-        Self { path, file: None }
-    }
-
     /// Reads bytes that were written since; none if there are none now.
     fn read(&mut self) -> Option<Vec<u8>> {
         if self.file.is_none() {
@@ -222,7 +212,7 @@ struct Events {
 
 impl Events {
     fn new(path: &Path) -> Self {
-        Self { file: Tail::new(path.join("events")), partial: Vec::new() }
+        Self { file: Tail { path: path.join("events"), file: None }, partial: Vec::new() }
     }
 
     /// The outcome in the last event, if all are whole.

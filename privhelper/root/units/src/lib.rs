@@ -24,7 +24,6 @@ use postern_root::{
     ActivePolicy, Answer, Authority, Code, Connection, Denied, Error, Ordered, Received, outcomes,
 };
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 
 impl State {
     /// Serves one connection of the recorder: one order.
@@ -64,8 +63,7 @@ impl State {
         let acts = ordered.is_execute;
         let authority = Authority::new(&self.host.root, policy, &accounts, &self.key, ordered)?;
         let mut work = Work { state: self, authority: &authority, connection };
-        let unknown = || vec![Arc::default(); authority.contents().len()];
-        let contents = if acts { as_user::contents(&work)? } else { unknown() };
+        let contents = if acts { Some(as_user::contents(&work)?) } else { None };
         let (request, grant) = authority.decide_request(contents)?;
         let outcome = match request {
             Files(request) => return as_user::change(&work, &request, grant),

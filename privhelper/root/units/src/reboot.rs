@@ -25,17 +25,22 @@ pub fn reboot(work: &Work<'_>, minutes: Option<u32>, grant: &Grant) -> Result<Ou
     let own = message(authority.ordered.order.uid, &authority.ordered.id.to_string());
     let in_minutes = minutes.map(|minutes| format!("+{minutes}"));
     let arguments = if let Some(time) = &in_minutes {
-        check_free(host, before.as_ref())?;
+        if before.is_some() {
+            return Err(Denied::new(Code::Busy, "a shutdown is scheduled already").into());
+        }
+        if lock_holder(&host.dpkg_lock)?.is_some() {
+            let why = "packages are changing; ask again when that has ended";
+            return Err(Denied::new(Code::Busy, why).into());
+        }
         vec!["-r", time.as_str(), own.as_str()]
     } else {
         // An undo cancels the reboot of its own order alone.
         let undone =
             authority.inverse.and_then(|of| Some((of.uid, OrderId::from_bytes(&of.order_id)?.to_string())));
         let (uid, id) = undone.unwrap_or((authority.ordered.order.uid, String::new()));
+        // Of any order, if it is no undo.
         let whose = message(uid, &id);
-        let is_meant =
-            |it: &Scheduled| it.message == whose || (id.is_empty() && it.message.starts_with(&whose));
-        if !before.is_some_and(|it| is_meant(&it)) {
+        if !before.is_some_and(|it| it.message.starts_with(&whose)) {
             let code = if id.is_empty() { Code::NotFound } else { Code::UndoGone };
             return Err(Denied::new(code, "no such reboot of this client's is scheduled").into());
         }
@@ -44,10 +49,7 @@ pub fn reboot(work: &Work<'_>, minutes: Option<u32>, grant: &Grant) -> Result<Ou
     authority.witness(grant)?;
     let finished = systemctl::shutdown(host, &arguments).map_err(Error::Begun)?;
     let after = Scheduled::read(host).map_err(Error::Begun)?;
-    let is_done = match &after {
-        Some(after) => minutes.is_some() && after.message == own,
-        None => minutes.is_none(),
-    };
+    let is_done = after.as_ref().map(|after| after.message.as_str()) == minutes.map(|_| own.as_str());
     let completed = if is_done && finished.status.success() {
         let reboot_unix_s = after.map_or(0, |after| after.unix_s);
         Completed { status: Status::Done.into(), reboot_unix_s, ..Completed::default() }
@@ -66,18 +68,6 @@ pub fn reboot(work: &Work<'_>, minutes: Option<u32>, grant: &Grant) -> Result<Ou
 /// The message of a reboot. Without blanks: systemd 257 escapes them.
 fn message(uid: u32, order_id: &str) -> String {
     format!("Postern:host.reboot:{uid}:{order_id}")
-}
-
-/// Checks that nothing is scheduled and no packages change, whoever does either.
-fn check_free(host: &Host, scheduled: Option<&Scheduled>) -> Result<(), Error> {
-    if scheduled.is_some() {
-        return Err(Denied::new(Code::Busy, "a shutdown is scheduled already").into());
-    }
-    if lock_holder(&host.dpkg_lock)?.is_some() {
-        let why = "packages are changing; ask again when that has ended";
-        return Err(Denied::new(Code::Busy, why).into());
-    }
-    Ok(())
 }
 
 /// The shutdown that systemd-logind has scheduled.

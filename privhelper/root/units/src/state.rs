@@ -16,7 +16,7 @@ pub struct Host {
     pub commands: PathBuf,
     /// Held while dpkg or apt works on packages.
     pub dpkg_lock: PathBuf,
-    /// What systemd-logind(8) has scheduled: shutdown time, mode and message for people.
+    /// The shutdown that systemd-logind(8) has scheduled: its time, mode and message for people.
     pub scheduled: PathBuf,
     /// Exists where systemd is PID 1 (`sd_booted(3)`).
     pub systemd: PathBuf,

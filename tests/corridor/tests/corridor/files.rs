@@ -69,12 +69,11 @@ fn writes_only_if_the_file_is_the_expected_one() {
         code(&channel.ask("Helper/FileWrite", &write_request(&path, b"y", "absent"))),
         "already_exists"
     );
-    assert_eq!(
-        code(&channel.ask("Helper/FileWrite", &write_request(&path, b"y", &wrong))),
-        "precondition_failed"
-    );
+    let refused = channel.ask("Helper/FileWrite", &write_request(&path, b"y", &wrong));
+    assert_eq!(code(&refused), "precondition_failed");
     let read = channel.ask("Helper/FileRead", &read_request(&path));
     let sha256 = read.completed().files[0].sha256.clone();
+    assert!(refused.refused().message.contains(&sha256), "a reader learns the digest");
     let answer = channel.ask("Helper/FileWrite", &write_request(&path, b"y", &sha256));
     assert_eq!(answer.completed().status(), Status::Done);
 }

@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use postern_admin::cli::Cli;
 use postern_reference::page::{Markdown, roff};
-use postern_reference::{Page, asking, completions, manual};
+use postern_reference::{Page, asking, completions, each, examples, manual, markdown};
 use std::path::{Path, PathBuf};
 
 mod tables;
@@ -17,6 +17,7 @@ const POSTERN: Page = Page {
         ("/run/postern/helper.sock", "where the helper listens; for the clients that the policy names"),
     ],
     see_also: "postern-agent.toml(5), postern-shell-rules(5), postern-admin(8), /usr/share/doc/postern/README.md, /usr/share/doc/postern/SECURITY.md",
+    examples: examples::POSTERN,
 };
 
 const ADMIN: Page = Page {
@@ -27,6 +28,7 @@ const ADMIN: Page = Page {
         ("/run/postern/operator.sock", "where operators decide; for members of the group postern-operators"),
     ],
     see_also: "postern-policy(5), postern-packs(7), postern-audit(5), postern(1), /usr/share/doc/postern/README.md, /usr/share/doc/postern/SECURITY.md",
+    examples: examples::ADMIN,
 };
 
 /// Pages in Markdown: file, manual page, section, and what it is about.
@@ -61,6 +63,7 @@ fn made() -> Vec<(String, String)> {
     for (command, page) in programs {
         let name = command.get_name().to_owned();
         made.push((format!("deploy/man/{name}.{}", page.section), manual(command.clone(), page)));
+        made.push((format!("docs/{name}.{}.md", page.section), markdown::manual(command.clone(), page)));
         for (shell, file) in [
             (Shell::Bash, name.clone()),
             (Shell::Zsh, format!("_{name}")),
@@ -80,6 +83,10 @@ fn made() -> Vec<(String, String)> {
             format!("deploy/man/{name}.{section}"),
             roff(&Markdown { name, section, about, text: &text }),
         ));
+        // The format of the log is beside the code that writes it.
+        if !file.starts_with("docs/") {
+            made.push((format!("docs/{name}.{section}.md"), text.clone()));
+        }
         made.push((file.to_owned(), text));
     }
     made.push(("deploy/policy/every-feature.toml".to_owned(), every_feature()));
@@ -136,6 +143,64 @@ fn manual_page_has_every_command() {
         assert!(page.contains(&heading), "{heading}");
     }
     assert!(!page.contains("tell\\-operators"), "what is hidden is no command of a person's");
+}
+
+#[test]
+fn every_command_has_an_example_and_every_example_is_understood_as_its_command() {
+    let programs = [(postern_agent::cli::command(), &POSTERN), (Cli::command(), &ADMIN)];
+    for (mut command, page) in programs {
+        command.build();
+        let name = command.get_name().to_owned();
+        let mut used = Vec::new();
+        each(&command, &name, &mut |command, words| {
+            let its = examples::of(page.examples, words, command);
+            assert!(!its.is_empty(), "no example of {words}");
+            used.extend(its);
+        });
+        used.sort_unstable();
+        let mut all = page.examples.to_vec();
+        all.sort_unstable();
+        assert_eq!(used, all, "each example stands at one command");
+        for line in page.examples {
+            let read = command.clone().try_get_matches_from(examples::split(line));
+            let read = read.unwrap_or_else(|error| panic!("{line}: {error}"));
+            let (mut words, mut at) = (name.clone(), &read);
+            while let Some((next, below)) = at.subcommand() {
+                words = format!("{words} {next}");
+                at = below;
+            }
+            assert!(line.starts_with(&words), "{line} is read as {words}");
+        }
+    }
+}
+
+#[test]
+fn every_verb_names_the_command_that_asks_for_it() {
+    let page = page("docs/postern-policy.5.md");
+    for verb in postern_policy::VerbId::ALL {
+        let asked = examples::of_verb(*verb);
+        assert_eq!(asked.is_none(), verb.name() == "agent.note", "{}", verb.name());
+        assert!(page.contains(&format!("| `{}` | ", verb.name())));
+    }
+}
+
+#[test]
+fn packs_page_has_every_key_and_kind_with_an_example() {
+    let page = page("docs/packs.md");
+    check_tables(&page, &blocks(&page, "toml"), &tables::pack());
+    let kinds = tables::variable_kinds();
+    let names = kinds.iter().map(|(name, _, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(keys_below(&page, "Kinds of variables"), names);
+    let example = blocks(&page, "toml");
+    let pack = postern_admin::packs::pack::Pack::parse(&example).expect("the example is a pack");
+    assert_eq!(pack.variables.len(), 3);
+    for (name, _, value) in kinds {
+        let values = if name == "choice" { "values = [\"ask\"]\n" } else { "" };
+        let text = format!(
+            "[pack]\nname = \"x\"\nversion = 1\nsummary = \"x\"\n\n[[variable]]\nname = \"v\"\nkind = \"{name}\"\nquestion = \"?\"\n{values}default = [\"{value}\"]\n"
+        );
+        postern_admin::packs::pack::Pack::parse(&text).unwrap_or_else(|why| panic!("{name}: {why}"));
+    }
 }
 
 /// The rows of all tables of a page, the heading above each with them.

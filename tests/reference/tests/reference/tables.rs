@@ -7,6 +7,7 @@ use postern_admin::policy::source::Source;
 use postern_admin::policy::{Purpose, keys};
 use postern_policy::{Code, VerbId};
 use postern_proto::code::{ExitKind, exit_kind};
+use postern_reference::examples;
 use serde::de::{self, Deserialize, Visitor};
 use serde_json::Value;
 use std::fmt::Write;
@@ -15,10 +16,11 @@ use std::fmt::Write;
 type Part = (&'static str, fn() -> String);
 
 /// The parts of pages that are written from the code.
-pub const PARTS: &[Part] = &[("verbs", verbs), ("findings", findings), ("codes", codes)];
+pub const PARTS: &[Part] =
+    &[("verbs", verbs), ("findings", findings), ("codes", codes), ("variables", variables)];
 
 fn verbs() -> String {
-    let mut text = "| verb | objects | effect |\n|---|---|---|\n".to_owned();
+    let mut text = "| verb | objects | effect | asked for by |\n|---|---|---|---|\n".to_owned();
     for verb in VerbId::ALL {
         let objects = match keys::Kind::of(*verb) {
             Some(kind) => kind.as_str(),
@@ -26,7 +28,9 @@ fn verbs() -> String {
             None => "beside the verbs with changes that it may undo",
         };
         let effect = if verb.is_effect() { "changes the host" } else { "reads" };
-        let _ = writeln!(text, "| `{}` | {objects} | {effect} |", verb.name());
+        let asked =
+            examples::of_verb(*verb).map_or_else(|| "the agent alone".to_owned(), |line| format!("`{line}`"));
+        let _ = writeln!(text, "| `{}` | {objects} | {effect} | {asked} |", verb.name());
     }
     text
 }
@@ -49,16 +53,152 @@ fn findings() -> String {
 
 fn codes() -> String {
     let mut text = "| code | exit status | meaning |\n|---|---|---|\n".to_owned();
-    for code in Code::ALL {
-        let (status, words) = match exit_kind(code.as_str()) {
-            Some(ExitKind::Usage) => (2, "the request is malformed"),
-            Some(ExitKind::Refused) => (3, "refused by the policy or a fixed rule"),
-            Some(ExitKind::NotApproved) => (4, "not approved"),
-            Some(ExitKind::Failed) | None => (1, "failed, or could not be tried"),
+    let mut row = |name: &str, meaning: &str| {
+        let status = match exit_kind(name) {
+            Some(ExitKind::Usage) => 2,
+            Some(ExitKind::Refused) => 3,
+            Some(ExitKind::NotApproved) => 4,
+            Some(ExitKind::Failed) | None => 1,
         };
-        let _ = writeln!(text, "| `{}` | {status} | {words} |", code.as_str());
+        let _ = writeln!(text, "| `{name}` | {status} | {meaning} |");
+    };
+    for code in Code::ALL {
+        row(code.as_str(), meaning(*code));
+    }
+    // The code of clients for content that they do not show.
+    row("not_text", "the file is not UTF-8 text, such as a picture for `file edit`");
+    text
+}
+
+/// The meaning of a code with an example of what leads to it.
+const fn meaning(code: Code) -> &'static str {
+    match code {
+        Code::InvalidArgument => {
+            "a value is not what its field takes, such as the package name `-y`; the message names the field"
+        }
+        Code::UnknownClient => "the user that is connected is no client of the accepted policy",
+        Code::NoGrant => {
+            "no rule selects the object, such as a unit that no rule lists; `missing` says which grant it takes"
+        }
+        Code::Denied => {
+            "a rule with `decision = \"deny\"` selects the object, or the connection may not ask for this, such as `postern keep` over a connection from before the change"
+        }
+        Code::LimitExceeded => {
+            "a rule selects the object and one of its limits does not hold, such as a line that `lines` does not list, or the time outside `hours`"
+        }
+        Code::RateLimited => {
+            "too many requests of this user or by this rule (`rate`); the answer says when to try again"
+        }
+        Code::PlanRefused => {
+            "apt, or a rule with `keep_within`, cannot carry the plan out, such as a change for which no inverse can be made"
+        }
+        Code::PlanChanged => {
+            "the transaction that dpkg was about to run is not the one that was decided, such as after an update of the package lists meanwhile"
+        }
+        Code::WouldCascade => {
+            "other units would start or stop along with it, and the rule has no `allow_cascade`"
+        }
+        Code::Protected => {
+            "no rule can grant it, such as a change of `/etc/shadow` or a stop of Postern's own units"
+        }
+        Code::UnsafePath => {
+            "a component of the path is a symbolic link, or somebody else than root can write there"
+        }
+        Code::PlanTooLarge => {
+            "the plan or the facts are larger than a person can read or the helper takes, such as 2 MiB of facts"
+        }
+        Code::SpecialFile => {
+            "the path is no regular file that can be changed, such as a device, a hard link or an immutable file"
+        }
+        Code::RequestIdConflict => "the request id was used for another request",
+        Code::RequestIdExpired => {
+            "the request id is older than 24 h or of the future, such as on a host with a wrong clock"
+        }
+        Code::UnknownRequest => {
+            "no request of this client has the id, such as after its outcome was forgotten"
+        }
+        Code::TooManyPending => "as many requests wait for approval as `[approvals]` admits",
+        Code::DeniedRecently => {
+            "a person refused the same request within the last hour, or longer after several refusals"
+        }
+        Code::Paused => "an operator has paused new effects: `postern-admin resume` ends that",
+        Code::Unsupported => {
+            "the helper does not know the verb, or cannot do it on this host, such as a package by the name of another architecture"
+        }
+        Code::NotApproved => "an operator said no",
+        Code::ApprovalExpired => "nobody approved it within the rule's `approval_ttl`",
+        Code::NotFound => "the object does not exist, such as an unknown package",
+        Code::AlreadyExists => "the object exists already, such as the directory of `file.mkdir`",
+        Code::PreconditionFailed => {
+            "the object is not in the state that the request expects, such as a file with another hash than `--expect`"
+        }
+        Code::TooLarge => "content or output is larger than the rule or the message admits (`max_bytes`)",
+        Code::ValidationFailed => {
+            "the rule's `validate` command refused the new content; the live file is unchanged"
+        }
+        Code::Busy => {
+            "something else holds the object, such as dpkg's lock or a change that must be kept first"
+        }
+        Code::NeedsRepair => "dpkg was interrupted: `postern package repair` comes first",
+        Code::UnitFailed => "the unit did not get into the state that was asked for; its journal says why",
+        Code::StartLimit => "the unit was started too often: `postern service reset-failed` comes first",
+        Code::PackageFailed => "apt or dpkg failed, such as a maintainer script that ended with an error",
+        Code::CommandFailed => "the command ended with another exit status than 0, or was killed",
+        Code::Timeout => "it took longer than the rule's `timeout`, with the wait for locks",
+        Code::UndoGone => {
+            "nothing is left that could take the change back, such as a copy that was dropped after `[undo] max_age`"
+        }
+        Code::UndoConflict => {
+            "the object has changed since, so that the undo would take back somebody else's change"
+        }
+        Code::UndoFull => "the old content does not fit into the room for undo copies (`[undo] max_bytes`)",
+        Code::DirectoryMissing => "the rule's directory does not exist on this host",
+        Code::AuditUnavailable => "the audit log cannot be written, so nothing was done",
+        Code::NoSpace => "the file system is full",
+        Code::ReadOnly => "the file system is mounted read-only",
+        Code::Interrupted => {
+            "a program was killed, or the host went down, while the effect ran: look at the object"
+        }
+    }
+}
+
+/// The kinds of a pack's variables, each with a value.
+fn variables() -> String {
+    let mut text = "| kind | value | example |\n|---|---|---|\n".to_owned();
+    for (name, words, example) in variable_kinds() {
+        let _ = writeln!(text, "| `{name}` | {words} | `{example}` |");
     }
     text
+}
+
+/// Every kind of a pack's variable: its name, its words and a value of it.
+pub fn variable_kinds() -> Vec<(String, &'static str, &'static str)> {
+    use postern_admin::packs::variable::Kind;
+    let example = |kind| match kind {
+        Kind::Choice => "ask",
+        Kind::Directory => "/srv/shop",
+        Kind::File => "/etc/apt/sources.list.d/debian.sources",
+        Kind::Name => "data-1",
+        Kind::Pattern => "dev-*",
+        Kind::User | Kind::Group => "www-data",
+        Kind::Hostname => "web1",
+        Kind::Domain => "shop.example.org",
+        Kind::Email => "admin@example.org",
+        Kind::Port => "8080",
+        Kind::Cidr => "10.0.0.0/8",
+        Kind::Package => "nginx-light",
+        Kind::Unit => "nginx.service",
+        Kind::Client => "agent",
+    };
+    let name = |kind: &Kind| serde_json::to_value(kind).expect("a word").as_str().expect("a word").to_owned();
+    Kind::ALL.iter().map(|kind| (name(kind), kind.words(), example(*kind))).collect()
+}
+
+/// The tables of a pack's head by the heading of the page.
+pub fn pack() -> Vec<(&'static str, Vec<String>)> {
+    use postern_admin::packs::pack::{About, Offers};
+    use postern_admin::packs::variable::Variable;
+    vec![("The head", fields::<About>()), ("Offers", fields::<Offers>()), ("Variables", fields::<Variable>())]
 }
 
 fn texts(keys: &[&str]) -> Vec<String> {

@@ -16,6 +16,7 @@ use postern_admin::policy::Purpose;
 use postern_admin::policy::apply::load;
 use postern_admin::policy::finding::Finding;
 use postern_admin::policy::source::Owner;
+use postern_policy::VerbId;
 use postern_proto::root::v1::{Command, Decision, Sandbox};
 use std::collections::BTreeSet;
 
@@ -189,6 +190,39 @@ fn nothing_that_amounts_to_root_is_allowed_without_a_person() {
     }
     let stale = BOUNDED.iter().filter(|known| !seen.contains(known)).collect::<Vec<_>>();
     assert!(stale.is_empty(), "these are allowed by no pack any more: {stale:?}");
+}
+
+#[test]
+fn changes_that_can_lock_people_out_are_taken_back_unless_somebody_keeps_them() {
+    // Reverts to the network's own configuration and loads at boot: neither puts a rule in force.
+    const LASTING: [&str; 2] = ["network-resolved-revert", "firewall-nft-boot"];
+    // The deadline of a load is later than that of the files that it loads.
+    const LOADS: [&str; 2] = ["firewall-nft-load", "sshd-options-reload"];
+    let packs = packs();
+    let of = |name: &str| packs.iter().find(|pack| pack.about.name == name).unwrap();
+    for pack in ["firewall-nft", "firewall-ufw", "sshd-options", "network-resolved"].map(of) {
+        let (_, compiled) = compiled(&[pack], |_, _| {});
+        let is_change = |rule: &&postern_proto::root::v1::Rule| {
+            let names = rule.commands.iter();
+            let rows = names.filter_map(|name| compiled.rules.commands.iter().find(|row| row.name == *name));
+            let verbs = rule.verbs.iter().filter_map(|name| VerbId::from_name(name));
+            let is_read = rows.clone().count() > 0 && rows.clone().all(|row| row.no_effect);
+            !is_read && verbs.into_iter().any(VerbId::is_effect)
+        };
+        for rule in compiled.rules.rules.iter().filter(is_change) {
+            let id = rule.id.as_str();
+            // A flush of the cache changes no setting.
+            if LASTING.contains(&id) || id == "network-resolved-cache" {
+                assert_eq!(rule.keep_within_s, 0, "{id}");
+                continue;
+            }
+            let is_load = LOADS.contains(&id);
+            assert_eq!(rule.keep_within_s, if is_load { 150 } else { 120 }, "{id}");
+            let is_undone_by_its_client = rule.verbs.iter().any(|verb| verb == "request.undo");
+            assert_eq!(is_undone_by_its_client, !is_load, "{id}");
+        }
+        assert!(pack.about.hazards.iter().any(|hazard| hazard.contains("`postern keep ID`")));
+    }
 }
 
 #[test]

@@ -82,7 +82,6 @@ fn a_write_happens_only_if_the_file_is_the_expected_one() {
     let refused = world.ask(&write_expecting(&path, b"y", &wrong));
     let sha256 = world.ask(&read(&path)).done().files[0].sha256.clone();
     assert_eq!(refused.code(), "precondition_failed");
-    assert!(refused.refused().message.contains(&sha256), "a reader learns the digest");
     assert_eq!(world.ask(&write_expecting(&path, b"y", &sha256)).status(), Status::Done);
 }
 

@@ -1,14 +1,14 @@
 //! The confinement of the process: what Landlock, the filter of system calls and the dropped capabilities leave.
 
 use crate::support::{
-    World, all_verbs, away, host, list, mkdir, names, patch, read, remove, set_mode, set_owner, strings, to,
-    write,
+    World, all_verbs, away, host, list, mkdir, names, open, patch, read, remove, set_mode, set_owner,
+    strings, to, write,
 };
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
-use postern_files::{confine, open};
+use postern_files::confine;
 use postern_proto::root::v1 as root;
 use postern_proto::v1::Status;
 use postern_root::server;
@@ -229,7 +229,7 @@ fn an_inspection_can_write_nothing() {
     let open =
         || postern_files::path::open_granted(&directory, nix::unistd::Uid::effective().as_raw()).unwrap();
     fs::write(at.join("site/file"), "x").unwrap();
-    let _state = postern_files::open(host(&at), confine::confine).unwrap();
+    let _state = crate::support::open(host(&at), confine::confine).unwrap();
     let tried = std::thread::spawn({
         let at = at.clone();
         let directories = [open()];

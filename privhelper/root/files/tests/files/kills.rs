@@ -2,11 +2,10 @@
 //! new, all of them, and the recorder learns which.
 
 use crate::support::{
-    CLIENT, Request, UndoCopy, World, all_verbs, away, execute_frames, host, names, patch, remove, send, to,
-    whole, write,
+    CLIENT, Request, UndoCopy, World, all_verbs, away, execute_frames, host, names, open, patch, remove,
+    send, to, whole, write,
 };
 use crate::tracer::{At, End, READY, stop_at};
-use postern_files::open;
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Status};
 use prost::Message;

@@ -49,7 +49,7 @@ fn write_once(base: &TargetPath, content: &[u8]) -> Result<(), Error> {
     let (name, temporary, old) = ("file", ".temporary", old.as_ref());
     let step =
         Step { parent: &parent, name, temporary, old, to: &written(content), attributes, extended: None };
-    let done = swap::stage(&[step]).and_then(|()| swap::swap(&[step]));
+    let done = swap::stage(&[step]).and_then(|()| step.swap());
     swap::clear(&[step]).unwrap();
     done
 }
@@ -203,7 +203,7 @@ fn a_patch_that_fails_at_its_last_file_is_taken_back() {
             entry("c", ".3", Some(&c), stays),
         ];
         swap::stage(&steps).unwrap();
-        let error = swap::swap(&steps).unwrap_err();
+        let error = steps.iter().try_for_each(Step::swap).unwrap_err();
         assert_eq!(error.close().unwrap().code, "precondition_failed");
         assert!(!complete_or_revert(&entries, [&site; 3].into_iter()).unwrap());
         assert_eq!(names(&world.path("site")), ["b", "c"], "nothing new and nothing temporary is left");
@@ -274,7 +274,7 @@ fn a_concurrent_append_is_not_lost() {
         extended: None,
     }];
     swap::stage(&steps).unwrap();
-    assert!(swap::swap(&steps).is_err());
+    assert!(steps.iter().try_for_each(Step::swap).is_err());
     swap::remove(&site, ".1").unwrap();
     assert_eq!(
         (names(&world.path("site")), fs::read(world.path("site/log")).unwrap()),

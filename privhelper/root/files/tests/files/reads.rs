@@ -70,7 +70,7 @@ fn a_read_of_400_mib_holds_no_more_than_a_part_in_memory() {
     let before = resident();
     let (mut received, mut most) = (0_u64, 0_u64);
     std::thread::scope(|scope| {
-        scope.spawn(|| postern_files::serve(world.state(), theirs));
+        scope.spawn(|| world.state().serve(theirs));
         while let Ok(Some((_, payload))) = postern_proto::link::read(&mut ours) {
             received += u64::try_from(payload.len()).unwrap();
             most = most.max(resident());

@@ -1,6 +1,6 @@
 //! A host in a temporary directory, and a recorder that sends orders.
 
-use postern_files::{State, open, serve};
+use postern_files::{State, recover};
 use postern_policy::types::Digest;
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1 as root;
@@ -43,6 +43,16 @@ pub struct World {
     state: Option<State>,
     /// Or a thread that has confined itself and serves what it is given.
     confined: Option<mpsc::Sender<UnixStream>>,
+}
+
+/// Opens the state as the program does at its start.
+pub fn open(
+    host: postern_root::Host,
+    confine: impl FnOnce(&postern_root::Host, &postern_policy::Policy) -> Result<(), postern_root::Fault>,
+) -> Result<State, postern_root::Fault> {
+    let state = State::open(host, confine)?;
+    recover::recover_all(&state)?;
+    Ok(state)
 }
 
 /// A rule with the defaults of `policy apply`.
@@ -207,7 +217,7 @@ impl World {
             let state = open(theirs, postern_files::confine::confine).unwrap();
             assert!(state.is_current());
             for stream in connections {
-                std::thread::scope(|scope| scope.spawn(|| serve(&state, stream)).join().unwrap());
+                std::thread::scope(|scope| scope.spawn(|| state.serve(stream)).join().unwrap());
             }
         });
         Self { path: path.to_owned(), _directory: None, host, state: None, confined: Some(connect) }
@@ -349,7 +359,7 @@ pub fn execute_frames(order: &root::Order, contents: &[Vec<u8>], envelope: root:
 pub fn send(state: &State, frames: &[u8]) -> Answer {
     let (ours, theirs) = UnixStream::pair().unwrap();
     std::thread::scope(|scope| {
-        scope.spawn(move || serve(state, theirs));
+        scope.spawn(move || state.serve(theirs));
         converse(ours, frames)
     })
 }
