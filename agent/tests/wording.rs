@@ -100,3 +100,23 @@ async fn an_unknown_command_names_the_nearest_one_and_lists_all() {
     );
     assert!(!ran.err.contains("tell-operators"), "what is hidden is no command of a person's: {ran:?}");
 }
+
+/// Texts, codes and exit status are the same in every locale: scripts and logs rely on them.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "tests start programs")]
+fn texts_are_english_in_every_locale() {
+    let ran = |locale: &str, args: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_postern"));
+        command.args(args).env("LANG", locale).env("LC_ALL", locale).env("LANGUAGE", &locale[..2]);
+        let output = command.output().expect("postern starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    for args in
+        [&["--help"][..], &["service", "--help"], &["packag", "install", "x"], &["service", "start", "a b"]]
+    {
+        let english = ran("en_US.UTF-8", args);
+        assert_eq!(ran("de_DE.UTF-8", args), english, "{args:?}");
+        assert_eq!(ran("ja_JP.UTF-8", args), english, "{args:?}");
+    }
+}

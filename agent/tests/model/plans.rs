@@ -231,6 +231,10 @@ async fn what_is_no_plan_runs_nothing() {
     let (place, helper) = place(vec![done()]);
     let (exit, answer) = carry_out(&place, &commands(&["systemctl restart nginx", "id; id"]), &[]).await;
     assert_eq!((exit, &answer["error"]["code"]), (Exit::Usage, &json!("argv_unsafe")));
+    let mut elsewhere = commands(&["systemctl restart nginx"]);
+    elsewhere["commands"][0]["target_hosts"] = json!(["db1"]);
+    let (exit, answer) = carry_out(&place, &elsewhere, &[]).await;
+    assert_eq!((exit, &answer["error"]["code"]), (Exit::Usage, &json!("invalid_schema")), "{answer}");
     let ran = place.run(&["run", "--plan", "/no/such/plan"]).await;
     assert_eq!(ran.exit, Exit::Usage);
     assert!(helper.seen().is_empty());

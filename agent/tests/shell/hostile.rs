@@ -242,3 +242,19 @@ fn a_megabyte_is_refused_unread() {
         assert_eq!(rules.judge_argv(&[text]).level, Level::Block);
     }
 }
+
+/// The forbidden characters of an agent that administers other hosts; here every such command is asked about, with and without.
+#[test]
+fn a_command_for_another_host_is_asked_about_whatever_it_carries() {
+    let rules = Rules::builtin().unwrap();
+    for character in ["", "\\n", "\\r", ";", "&", "|", "<", ">", "(", ")", "{", "}", "$", "`", "\\"] {
+        for command in [
+            format!("ssh web1 'id {character} id'"),
+            format!("ssh -o StrictHostKeyChecking=no root@web1 -- 'id {character}'"),
+            format!("env LANG=C timeout 5 ssh web1 \"id {character}\""),
+        ] {
+            let decision = rules.judge(&command);
+            assert!(decision.effective() >= Level::Confirm, "{command}: {}", decision.describe());
+        }
+    }
+}

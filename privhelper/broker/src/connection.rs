@@ -5,7 +5,7 @@
 
 use crate::call::Call;
 use crate::dispatch;
-use crate::events::{EventSender, Grpc, Outbox, Streams};
+use crate::events::{ChannelSender, EventSender, Grpc, Streams};
 use crate::frame::{Assembler, Frame, Next, Violation};
 use crate::state::State;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// How long a frame may stay unfinished.
 const FRAME_TIME: Duration = Duration::from_secs(10);
-/// How often the outbox is flushed while requests are under way, in milliseconds.
+/// How often the sender is flushed while requests are under way, in milliseconds.
 const LOOK: u16 = 50;
 
 /// A client behind its gateway.
@@ -44,7 +44,7 @@ enum Step {
 /// A channel that is being served.
 struct Channel<'a> {
     connection: &'a Connection,
-    outbox: Arc<Outbox>,
+    sender: Arc<ChannelSender>,
     streams: Arc<Streams>,
     assembler: Assembler,
     /// Memory of the body that is arriving.
@@ -56,18 +56,18 @@ struct Channel<'a> {
 }
 
 impl Connection {
-    /// Serves the channel until the client, the gateway or the outbox ends it.
+    /// Serves the channel until the client, the gateway or the sender ends it.
     pub fn serve(&self, channel: UnixStream) {
         let mut channel = Channel {
             connection: self,
-            outbox: Arc::new(Outbox::new(channel)),
+            sender: Arc::new(ChannelSender::new(channel)),
             streams: Arc::default(),
             assembler: Assembler::default(),
             memory: None,
             since: Instant::now(),
             connected_us: u64::try_from((self.state.host.since_boot)().as_micros()).unwrap_or(0),
         };
-        while !channel.outbox.is_dead() {
+        while !channel.sender.is_dead() {
             match channel.step() {
                 Ok(Step::On) => {}
                 Ok(Step::End) => break,
@@ -78,8 +78,8 @@ impl Connection {
             }
         }
         // Answers that nobody can read any more end here; effects continue.
-        channel.outbox.flush();
-        channel.outbox.close();
+        channel.sender.flush();
+        channel.sender.close();
     }
 
     /// After the client has left, no further request is accepted, even if its gateway sends one.
@@ -96,7 +96,7 @@ impl Channel<'_> {
             Next::Whole(frame) => return self.take(frame),
         };
         let Some(readable) = self.wait() else { return Ok(Step::End) };
-        self.outbox.flush();
+        self.sender.flush();
         if self.assembler.is_unfinished() && self.since.elapsed() > FRAME_TIME {
             return Err(Violation("the frame was not complete in time"));
         }
@@ -108,7 +108,7 @@ impl Channel<'_> {
         }
         let mut chunk = [0_u8; 16 * 1024];
         let wanted = wanted.min(chunk.len());
-        match self.outbox.channel().read(chunk.get_mut(..wanted).unwrap_or_default()) {
+        match self.sender.channel().read(chunk.get_mut(..wanted).unwrap_or_default()) {
             Ok(0) => Ok(Step::End),
             Ok(count) => {
                 self.assembler.push(chunk.get(..count).unwrap_or_default());
@@ -121,12 +121,12 @@ impl Channel<'_> {
         }
     }
 
-    /// Waits for bytes, for the client's leaving or for room in the outbox. None: the connection has ended.
+    /// Waits for bytes, for the client's leaving or for room in the sender. None: the connection has ended.
     fn wait(&self) -> Option<bool> {
-        let unsent = self.outbox.has_unsent();
+        let unsent = self.sender.has_unsent();
         let busy = self.assembler.is_unfinished() || self.streams.running() > 0 || unsent;
         let wanted = if unsent { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
-        let channel = PollFd::new(self.outbox.channel().as_fd(), wanted);
+        let channel = PollFd::new(self.sender.channel().as_fd(), wanted);
         let mut fds = [channel, PollFd::new(self.connection.client.as_fd(), hangup())];
         match poll(&mut fds, if busy { PollTimeout::from(LOOK) } else { PollTimeout::NONE }) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -189,10 +189,10 @@ impl Channel<'_> {
 
     /// Opens a stream, unless eight are open, or it is open already.
     fn open(&self, stream: u32) -> Result<EventSender, Violation> {
-        let (outbox, streams) = (Arc::clone(&self.outbox), Arc::clone(&self.streams));
+        let (sender, streams) = (Arc::clone(&self.sender), Arc::clone(&self.streams));
         if !self.streams.open(stream) {
             return Err(Violation("a ninth stream, or one that is open"));
         }
-        Ok(EventSender::new(outbox, stream, streams))
+        Ok(EventSender::new(sender, stream, streams))
     }
 }

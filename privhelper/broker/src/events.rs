@@ -48,14 +48,14 @@ impl Grpc {
 
 /// The sending half of one channel.
 #[derive(Debug)]
-pub struct Outbox {
+pub struct ChannelSender {
     channel: UnixStream,
     unsent: Mutex<Vec<u8>>,
     room: Condvar,
     dead: AtomicBool,
 }
 
-impl Outbox {
+impl ChannelSender {
     /// Sends on this (non-blocking) channel.
     #[must_use]
     pub fn new(channel: UnixStream) -> Self {
@@ -164,7 +164,7 @@ impl Streams {
 /// Sends the events of one stream.
 #[derive(Debug)]
 pub struct EventSender {
-    outbox: Arc<Outbox>,
+    sender: Arc<ChannelSender>,
     stream: u32,
     seq: AtomicU32,
     streams: Arc<Streams>,
@@ -174,9 +174,9 @@ pub struct EventSender {
 impl EventSender {
     /// Sends on an open stream of this connection.
     #[must_use]
-    pub fn new(outbox: Arc<Outbox>, stream: u32, streams: Arc<Streams>) -> Self {
+    pub fn new(sender: Arc<ChannelSender>, stream: u32, streams: Arc<Streams>) -> Self {
         streams.running.fetch_add(1, Ordering::Relaxed);
-        Self { outbox, stream, seq: AtomicU32::new(0), streams, ended: AtomicBool::new(false) }
+        Self { sender, stream, seq: AtomicU32::new(0), streams, ended: AtomicBool::new(false) }
     }
 
     /// Sends an event, unless the stream has ended. Only `Output` waits for room, at most 2 s.
@@ -187,7 +187,7 @@ impl EventSender {
         let wait = matches!(kind, Kind::Output(_));
         let seq = self.seq.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let event = wire::Event { seq, kind: Some(kind) };
-        self.outbox.send(self.stream, frame::EVENT, &event.encode_to_vec(), wait);
+        self.sender.send(self.stream, frame::EVENT, &event.encode_to_vec(), wait);
     }
 
     /// Ends the stream; false if it had ended.
@@ -200,7 +200,7 @@ impl EventSender {
         // First: who reads the end may ask for the next stream at once.
         self.streams.leave(self.stream);
         self.streams.running.fetch_sub(1, Ordering::Relaxed);
-        self.outbox.send(self.stream, frame::END, &payload, false);
+        self.sender.send(self.stream, frame::END, &payload, false);
         true
     }
 
@@ -212,13 +212,13 @@ impl EventSender {
 
     /// Ends the whole connection.
     pub fn close(&self) {
-        self.outbox.close();
+        self.sender.close();
     }
 
     /// Whether the client may still read the stream.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        !self.outbox.is_dead() && locked(&self.streams.open).contains(&self.stream)
+        !self.sender.is_dead() && locked(&self.streams.open).contains(&self.stream)
     }
 }
 

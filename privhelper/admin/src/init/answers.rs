@@ -1,7 +1,7 @@
 //! One question, with what is there as its default.
 
 use crate::io::{Exit, Io};
-use crate::packs::Stop;
+use crate::packs::CommandError;
 use crate::text::escape;
 
 /// How often a person may answer one question wrongly.
@@ -27,10 +27,10 @@ impl Question<'_> {
         &self,
         io: &mut Io<'_>,
         check: impl Fn(&[String]) -> Result<(), String>,
-    ) -> Result<Vec<String>, Stop> {
+    ) -> Result<Vec<String>, CommandError> {
         if let Some(given) = self.given {
             let names = list(given);
-            return check(&names).map(|()| names).map_err(|why| Stop::Told(Exit::Usage, why));
+            return check(&names).map(|()| names).map_err(|why| CommandError::Message(Exit::Usage, why));
         }
         let proposed = if self.proposed.is_empty() { NONE.to_owned() } else { self.proposed.join(", ") };
         for _ in 0..TRIES {
@@ -58,7 +58,7 @@ pub fn list(text: &str) -> Vec<String> {
 }
 
 /// Asks, and returns the line without its end.
-pub fn line(io: &mut Io<'_>, question: &str) -> Result<String, Stop> {
+pub fn line(io: &mut Io<'_>, question: &str) -> Result<String, CommandError> {
     write!(io.err, "{question}")?;
     io.err.flush()?;
     let line = io.answers.as_mut().map_or(Ok(String::new()), |answers| answers.line())?;
@@ -67,10 +67,10 @@ pub fn line(io: &mut Io<'_>, question: &str) -> Result<String, Stop> {
 }
 
 /// Asks for a yes, which Enter is.
-pub fn yes(io: &mut Io<'_>, question: &str) -> Result<bool, Stop> {
+pub fn yes(io: &mut Io<'_>, question: &str) -> Result<bool, CommandError> {
     Ok(matches!(line(io, question)?.as_str(), "" | "y" | "Y" | "yes"))
 }
 
-fn no_answer() -> Stop {
-    Stop::Told(Exit::NotApproved, "\nno answer".to_owned())
+fn no_answer() -> CommandError {
+    CommandError::Message(Exit::NotApproved, "\nno answer".to_owned())
 }

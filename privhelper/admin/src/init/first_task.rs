@@ -2,11 +2,11 @@
 
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::packs::Stop;
+use crate::packs::CommandError;
 use crate::programs::output;
 
 /// Shows what the person can do now: what the policy grants, and a first task. Both only look.
-pub fn run(host: &Host, tasks: &[String], io: &mut Io<'_>) -> Result<Exit, Stop> {
+pub fn run(host: &Host, tasks: &[String], io: &mut Io<'_>) -> Result<Exit, CommandError> {
     let mut exit = Exit::Done;
     let postern = host.programs.postern.display().to_string();
     for words in [&["can"][..], &["run", "is dbus running"]] {

@@ -13,7 +13,7 @@ pub use args::{InitArgs, Key, Provider};
 use crate::audit;
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::packs::{Stop, With, add, catalog};
+use crate::packs::{CommandError, With, add, catalog};
 use answers::Question;
 use std::io;
 
@@ -24,8 +24,8 @@ use std::io;
 pub fn run(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> io::Result<Exit> {
     match all(host, args, io) {
         Ok(exit) => Ok(exit),
-        Err(Stop::Output(error)) => Err(error),
-        Err(Stop::Told(exit, why)) => {
+        Err(CommandError::Output(error)) => Err(error),
+        Err(CommandError::Message(exit, why)) => {
             writeln!(io.err, "{}", crate::text::escape(&why))?;
             writeln!(io.err, "what was answered before is done; `postern-admin init` goes on from there")?;
             Ok(exit)
@@ -33,9 +33,9 @@ pub fn run(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> io::Result<Exit> {
     }
 }
 
-fn all(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+fn all(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Exit, CommandError> {
     if nix::unistd::geteuid().as_raw() != host.owner_uid {
-        return Err(Stop::Told(
+        return Err(CommandError::Message(
             Exit::Failed,
             "only root may set up Postern: sudo postern-admin init".to_owned(),
         ));
@@ -57,7 +57,7 @@ fn all(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
 }
 
 /// Without a terminal every question needs its flag.
-fn missing(args: &InitArgs) -> Result<(), Stop> {
+fn missing(args: &InitArgs) -> Result<(), CommandError> {
     let given = [
         ("--tasks", args.tasks.is_some()),
         ("--approve", args.approve.is_some()),
@@ -75,7 +75,7 @@ fn missing(args: &InitArgs) -> Result<(), Stop> {
         "nothing was done: nobody is at a terminal to be asked, and these are missing: {}",
         missing.join(" ")
     );
-    Err(Stop::Told(Exit::Usage, why))
+    Err(CommandError::Message(Exit::Usage, why))
 }
 
 fn with(args: &InitArgs) -> With {
@@ -83,7 +83,7 @@ fn with(args: &InitArgs) -> With {
 }
 
 /// The packs of the fourth question, applied at once.
-fn choose_packs(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+fn choose_packs(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Exit, CommandError> {
     let fit = catalog::fitting(host, io)?;
     let names = Question {
         number: "4/5",
@@ -100,7 +100,7 @@ fn choose_packs(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Exit, S
 }
 
 /// The key of the audit log, last: it needs nobody's files, only a person.
-fn make_key(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+fn make_key(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Exit, CommandError> {
     if std::fs::symlink_metadata(host.seed()).is_ok() {
         writeln!(io.out, "audit key: made already")?;
         return Ok(Exit::Done);

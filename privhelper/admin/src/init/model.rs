@@ -5,7 +5,7 @@ use super::args::{InitArgs, Provider};
 use crate::file::{self, Access};
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::packs::Stop;
+use crate::packs::CommandError;
 use crate::text::escape;
 use clap::ValueEnum;
 use std::fs;
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const ANSWER_MAX: u64 = 256 * 1024;
 
 /// Asks the fifth question and writes the answer.
-pub fn ask(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+pub fn ask(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Exit, CommandError> {
     let path = host.etc.join("agent.toml");
     let before = fs::read_to_string(&path).map_err(|error| told(format!("{}: {error}", path.display())))?;
     let rest = without_block(&before);
@@ -62,12 +62,12 @@ pub fn ask(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Exit, Stop> 
     Ok(Exit::Done)
 }
 
-fn told(why: String) -> Stop {
-    Stop::Told(Exit::Failed, why)
+fn told(why: String) -> CommandError {
+    CommandError::Message(Exit::Failed, why)
 }
 
 /// Asks for a provider; what answers on loopback is proposed.
-fn choose(io: &mut Io<'_>) -> Result<Provider, Stop> {
+fn choose(io: &mut Io<'_>) -> Result<Provider, CommandError> {
     let here = [Provider::Ollama, Provider::LlamaCpp].into_iter().find(|provider| models(*provider).is_ok());
     let proposed = here.unwrap_or(Provider::None);
     let words =
@@ -89,7 +89,7 @@ fn choose(io: &mut Io<'_>) -> Result<Provider, Stop> {
 }
 
 /// The lines of `[model]`; none without a model.
-fn block(provider: Provider, args: &InitArgs, io: &mut Io<'_>) -> Result<Option<String>, Stop> {
+fn block(provider: Provider, args: &InitArgs, io: &mut Io<'_>) -> Result<Option<String>, CommandError> {
     if provider == Provider::None {
         return Ok(None);
     }
@@ -105,7 +105,7 @@ fn block(provider: Provider, args: &InitArgs, io: &mut Io<'_>) -> Result<Option<
         (Some(name), _) => name.clone(),
         (None, Some(first)) if io.answers.is_none() => first,
         (None, None) if io.answers.is_none() => {
-            return Err(Stop::Told(
+            return Err(CommandError::Message(
                 Exit::Usage,
                 "no endpoint names its models: give --model-name NAME".to_owned(),
             ));
@@ -121,7 +121,7 @@ fn block(provider: Provider, args: &InitArgs, io: &mut Io<'_>) -> Result<Option<
         (Some(file), _) => Some(file.clone()),
         (None, Some(_)) => None,
         (None, None) if io.answers.is_none() => {
-            return Err(Stop::Told(
+            return Err(CommandError::Message(
                 Exit::Usage,
                 "the endpoint needs a key: give --model-key FILE".to_owned(),
             ));
@@ -135,12 +135,12 @@ fn block(provider: Provider, args: &InitArgs, io: &mut Io<'_>) -> Result<Option<
 }
 
 /// A value as TOML writes it. A control character or quote is in no name, address or path that is meant.
-fn quoted(value: &str) -> Result<String, Stop> {
+fn quoted(value: &str) -> Result<String, CommandError> {
     let is_plain = !value.is_empty() && !value.contains(['"', '\\']) && !value.chars().any(char::is_control);
     if is_plain {
         return Ok(format!("\"{value}\""));
     }
-    Err(Stop::Told(Exit::Usage, format!("{value:?} cannot be written into agent.toml")))
+    Err(CommandError::Message(Exit::Usage, format!("{value:?} cannot be written into agent.toml")))
 }
 
 /// The text without the block of an earlier run.

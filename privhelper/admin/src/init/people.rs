@@ -4,7 +4,7 @@ use super::answers::{Question, list};
 use super::args::InitArgs;
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::packs::Stop;
+use crate::packs::CommandError;
 use crate::text::escape;
 
 /// One group of people.
@@ -37,13 +37,13 @@ const ROLES: [Role; 3] = [
 ];
 
 /// Checks the names that flags give.
-pub fn check(host: &Host, args: &InitArgs) -> Result<(), Stop> {
+pub fn check(host: &Host, args: &InitArgs) -> Result<(), CommandError> {
     let names = ROLES.iter().filter_map(|role| (role.flag)(args)).flat_map(list).collect::<Vec<_>>();
-    are_people(host, &names).map_err(|why| Stop::Told(Exit::Usage, why))
+    are_people(host, &names).map_err(|why| CommandError::Message(Exit::Usage, why))
 }
 
 /// Asks the first three questions and sets the groups. Returns who gives tasks.
-pub fn ask(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Vec<String>, Stop> {
+pub fn ask(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Vec<String>, CommandError> {
     let mut tasks = Vec::new();
     for role in &ROLES {
         let members = members(host, role.group)?;
@@ -63,7 +63,7 @@ pub fn ask(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Vec<String>,
 }
 
 /// Tells how a session gets its new group.
-pub fn tell_session(tasks: &[String], io: &mut Io<'_>) -> Result<(), Stop> {
+pub fn tell_session(tasks: &[String], io: &mut Io<'_>) -> Result<(), CommandError> {
     match tasks {
         [] => writeln!(
             io.out,
@@ -81,9 +81,9 @@ pub fn tell_session(tasks: &[String], io: &mut Io<'_>) -> Result<(), Stop> {
 }
 
 /// The group's members by name.
-fn members(host: &Host, group: &str) -> Result<Vec<String>, Stop> {
+fn members(host: &Host, group: &str) -> Result<Vec<String>, CommandError> {
     let (_, uids) = (host.accounts.group)(group).ok_or_else(|| {
-        Stop::Told(Exit::Failed, format!("there is no group {group}: is Postern installed?"))
+        CommandError::Message(Exit::Failed, format!("there is no group {group}: is Postern installed?"))
     })?;
     // The recorder reads the log as an auditor.
     let names = uids.into_iter().map(host.user_name).filter(|name| !is_program(name));
@@ -112,7 +112,13 @@ fn are_people(host: &Host, names: &[String]) -> Result<(), String> {
 }
 
 /// Adds those who lack the group, and says who else is in it.
-fn join(host: &Host, group: &str, members: &[String], names: &[String], io: &mut Io<'_>) -> Result<(), Stop> {
+fn join(
+    host: &Host,
+    group: &str,
+    members: &[String],
+    names: &[String],
+    io: &mut Io<'_>,
+) -> Result<(), CommandError> {
     for name in names {
         if members.contains(name) {
             writeln!(io.out, "{group}: {name} (was there)")?;
@@ -121,7 +127,7 @@ fn join(host: &Host, group: &str, members: &[String], names: &[String], io: &mut
         let arguments = ["--append", "--groups", group, name];
         host.programs
             .change(&host.programs.usermod, &arguments)
-            .map_err(|why| Stop::Told(Exit::Failed, why))?;
+            .map_err(|why| CommandError::Message(Exit::Failed, why))?;
         writeln!(io.out, "{group}: {name} (new)")?;
     }
     for name in members.iter().filter(|name| !names.contains(name)) {

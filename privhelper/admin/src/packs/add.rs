@@ -2,11 +2,11 @@
 
 use super::added::{self, Added, file_name};
 use super::catalog::{find, installed, read_added};
+use super::error::{CommandError, failed, usage};
 use super::fill::Values;
 use super::options::With;
 use super::pack::Pack;
 use super::questions::{self, Given};
-use super::stop::{Stop, failed, usage};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::policy::apply::run_edited;
@@ -17,7 +17,7 @@ use crate::text::escape;
 ///
 /// # Errors
 /// The output cannot be written, or why nothing was added.
-pub fn add(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Result<Exit, Stop> {
+pub fn add(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Result<Exit, CommandError> {
     let edits = edits(host, names, with, io)?;
     apply(host, &edits, with, io)
 }
@@ -31,8 +31,8 @@ pub fn known(host: &Host, names: &[String]) -> Result<(), String> {
     let unknown = names.iter().find_map(|name| find(&packs, name).err());
     match unknown {
         None => Ok(()),
-        Some(Stop::Told(_, why)) => Err(why),
-        Some(Stop::Output(error)) => Err(error.to_string()),
+        Some(CommandError::Message(_, why)) => Err(why),
+        Some(CommandError::Output(error)) => Err(error.to_string()),
     }
 }
 
@@ -40,14 +40,14 @@ pub fn known(host: &Host, names: &[String]) -> Result<(), String> {
 ///
 /// # Errors
 /// As [`add`].
-pub fn prepare(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Result<(), Stop> {
+pub fn prepare(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Result<(), CommandError> {
     let mut nothing = Vec::new();
     let mut quiet = Io { out: &mut nothing, err: &mut *io.err, answers: None };
     edits(host, names, with, &mut quiet).map(drop)
 }
 
 /// The edits that add these packs.
-fn edits(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Result<Vec<Edit>, Stop> {
+fn edits(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Result<Vec<Edit>, CommandError> {
     let packs = installed(host, io)?;
     let chosen = names.iter().map(|name| find(&packs, name)).collect::<Result<Vec<_>, _>>()?;
     let given = questions::given(&chosen, with)?;
@@ -65,7 +65,7 @@ fn edits(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Result<
 ///
 /// # Errors
 /// As [`add`].
-pub fn remove(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Result<Exit, Stop> {
+pub fn remove(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Result<Exit, CommandError> {
     let mut edits = Vec::new();
     for name in names {
         let Some(before) = read_added(host, name)? else {
@@ -84,7 +84,7 @@ pub fn remove(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Re
 ///
 /// # Errors
 /// As [`add`].
-pub fn update(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Result<Exit, Stop> {
+pub fn update(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Result<Exit, CommandError> {
     let packs = installed(host, io)?;
     let all = added::all(host).map_err(|error| failed(error.to_string()))?;
     if let Some(name) = names.iter().find(|name| all.iter().all(|added| added.name != **name)) {
@@ -131,7 +131,7 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
-    fn edit(&self, with: &With, io: &mut Io<'_>) -> Result<Option<Edit>, Stop> {
+    fn edit(&self, with: &With, io: &mut Io<'_>) -> Result<Option<Edit>, CommandError> {
         let mut given = self.given.clone();
         for variable in &self.pack.variables {
             let key = (self.pack.about.name.clone(), variable.name.clone());
@@ -145,7 +145,7 @@ impl Known<'_> {
 }
 
 /// Tells a person what is about to be added.
-fn tell(pack: &Pack, before: Option<&Added>, io: &mut Io<'_>) -> Result<(), Stop> {
+fn tell(pack: &Pack, before: Option<&Added>, io: &mut Io<'_>) -> Result<(), CommandError> {
     let again = if before.is_some() { " (added already)" } else { "" };
     writeln!(io.out, "pack {}{again}: {} ({})", pack.about.name, pack.about.summary, pack.tested())?;
     for hazard in &pack.about.hazards {
@@ -164,7 +164,7 @@ fn edit(
     given: &Given,
     with: &With,
     io: &mut Io<'_>,
-) -> Result<Option<Edit>, Stop> {
+) -> Result<Option<Edit>, CommandError> {
     let values: Values = questions::values(pack, given, before.map(|before| &before.values), with, io)?;
     let text =
         added::text(pack, &values).map_err(|why| failed(format!("pack {}: {why}", pack.about.name)))?;
@@ -180,7 +180,7 @@ fn edit(
 }
 
 /// Whether an edited file may be replaced: said on the command line, or by a person.
-fn may_discard(before: &Added, with: &With, io: &mut Io<'_>) -> Result<bool, Stop> {
+fn may_discard(before: &Added, with: &With, io: &mut Io<'_>) -> Result<bool, CommandError> {
     if with.discard_edits {
         return Ok(true);
     }
@@ -194,7 +194,7 @@ fn may_discard(before: &Added, with: &With, io: &mut Io<'_>) -> Result<bool, Sto
     Ok(matches!(answers.line()?.trim(), "y" | "Y" | "yes"))
 }
 
-fn kept(before: &Added) -> Stop {
+fn kept(before: &Added) -> CommandError {
     failed(format!(
         "nothing was changed: policy.d/{} was edited; see `postern-admin pack diff {}`, and --discard-edits to replace it",
         file_name(&before.name),
@@ -203,7 +203,7 @@ fn kept(before: &Added) -> Stop {
 }
 
 /// Applies the policy with the edits. Edits of others that wait in /etc/postern are applied too, and shown.
-fn apply(host: &Host, edits: &[Edit], with: &With, io: &mut Io<'_>) -> Result<Exit, Stop> {
+fn apply(host: &Host, edits: &[Edit], with: &With, io: &mut Io<'_>) -> Result<Exit, CommandError> {
     for edit in edits {
         let path = host.etc.join(&edit.name);
         let verb = if edit.text.is_some() { "writes" } else { "removes" };

@@ -1,13 +1,13 @@
 //! The packs of this host: those that are installed, and the files of those that were added.
 
 use super::added::{self, Added};
+use super::error::{CommandError, failed, usage};
 use super::pack::{self, Pack};
-use super::stop::{Stop, failed, usage};
 use crate::host::Host;
 use crate::io::Io;
 
 /// The installed packs; what is no pack is said.
-pub(super) fn installed(host: &Host, io: &mut Io<'_>) -> Result<Vec<Pack>, Stop> {
+pub(super) fn installed(host: &Host, io: &mut Io<'_>) -> Result<Vec<Pack>, CommandError> {
     let (packs, wrong) =
         pack::all(host).map_err(|error| failed(format!("{}: {error}", host.packs.display())))?;
     for why in wrong {
@@ -17,7 +17,7 @@ pub(super) fn installed(host: &Host, io: &mut Io<'_>) -> Result<Vec<Pack>, Stop>
 }
 
 /// The pack of this name.
-pub(super) fn find<'a>(packs: &'a [Pack], name: &str) -> Result<&'a Pack, Stop> {
+pub(super) fn find<'a>(packs: &'a [Pack], name: &str) -> Result<&'a Pack, CommandError> {
     let names = packs.iter().map(|pack| pack.about.name.as_str());
     let found = packs.iter().find(|pack| pack.about.name == name);
     found.ok_or_else(|| usage(crate::text::unknown("pack", name, names)))
@@ -27,7 +27,7 @@ pub(super) fn find<'a>(packs: &'a [Pack], name: &str) -> Result<&'a Pack, Stop> 
 ///
 /// # Errors
 /// The packs cannot be read.
-pub fn fitting(host: &Host, io: &mut Io<'_>) -> Result<Vec<String>, Stop> {
+pub fn fitting(host: &Host, io: &mut Io<'_>) -> Result<Vec<String>, CommandError> {
     let added = added::all(host).map_err(|error| failed(error.to_string()))?;
     let fits = |pack: &Pack| {
         let is_for_something = !pack.about.offers.packages.is_empty() || !pack.about.offers.units.is_empty();
@@ -37,6 +37,6 @@ pub fn fitting(host: &Host, io: &mut Io<'_>) -> Result<Vec<String>, Stop> {
 }
 
 /// The pack's file in the policy, if it was added.
-pub(super) fn read_added(host: &Host, name: &str) -> Result<Option<Added>, Stop> {
+pub(super) fn read_added(host: &Host, name: &str) -> Result<Option<Added>, CommandError> {
     added::read(host, name).map_err(|error| failed(error.to_string()))
 }

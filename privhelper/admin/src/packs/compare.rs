@@ -2,8 +2,8 @@
 
 use super::added;
 use super::catalog::{find, installed, read_added};
+use super::error::{CommandError, failed};
 use super::fill::Values;
-use super::stop::{Stop, failed};
 use super::variable::Variable;
 use crate::approvals;
 use crate::host::Host;
@@ -12,7 +12,7 @@ use crate::text::{escape, escape_json};
 use serde_json::json;
 
 /// `pack diff`.
-pub fn diff(host: &Host, name: &str, json: bool, io: &mut Io<'_>) -> Result<Exit, Stop> {
+pub fn diff(host: &Host, name: &str, json: bool, io: &mut Io<'_>) -> Result<Exit, CommandError> {
     let packs = installed(host, io)?;
     let pack = find(&packs, name)?;
     let Some(before) = read_added(host, name)? else {

@@ -2,15 +2,15 @@
 
 use super::added::{self, Added};
 use super::catalog::{find, installed};
+use super::error::CommandError;
 use super::pack::Pack;
-use super::stop::Stop;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::text::escape_json;
 use serde_json::{Value, json};
 
 /// `pack list`.
-pub fn list(host: &Host, json: bool, io: &mut Io<'_>) -> Result<Exit, Stop> {
+pub fn list(host: &Host, json: bool, io: &mut Io<'_>) -> Result<Exit, CommandError> {
     let packs = installed(host, io)?;
     let all = added::all(host);
     let added = match &all {
@@ -54,7 +54,7 @@ pub fn list(host: &Host, json: bool, io: &mut Io<'_>) -> Result<Exit, Stop> {
 }
 
 /// `pack show`.
-pub fn show(host: &Host, name: &str, json: bool, io: &mut Io<'_>) -> Result<Exit, Stop> {
+pub fn show(host: &Host, name: &str, json: bool, io: &mut Io<'_>) -> Result<Exit, CommandError> {
     let packs = installed(host, io)?;
     let pack = find(&packs, name)?;
     if json {

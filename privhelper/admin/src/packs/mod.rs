@@ -6,18 +6,18 @@ pub mod add;
 pub mod added;
 pub mod catalog;
 mod compare;
+mod error;
 mod fill;
 mod list;
 mod options;
 pub mod pack;
 mod questions;
-mod stop;
 pub mod variable;
 
 pub use added::{Added, file_name, text};
+pub use error::CommandError;
 pub use fill::{Values, fill};
 pub use options::With;
-pub use stop::Stop;
 
 use crate::host::Host;
 use crate::io::{Exit, Io};
@@ -99,8 +99,8 @@ pub fn run(command: &Command, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> 
     };
     match ended {
         Ok(exit) => Ok(exit),
-        Err(Stop::Output(error)) => Err(error),
-        Err(Stop::Told(exit, why)) => {
+        Err(CommandError::Output(error)) => Err(error),
+        Err(CommandError::Message(exit, why)) => {
             writeln!(io.err, "{}", crate::text::escape(&why))?;
             Ok(exit)
         }

@@ -1,9 +1,9 @@
 //! The values of a pack's variables: from `--set`, from the file that is there already, from a person, or by default.
 
+use super::error::{CommandError, usage};
 use super::fill::Values;
 use super::options::With;
 use super::pack::Pack;
-use super::stop::{Stop, usage};
 use super::variable::{Variable, split};
 use crate::io::{Exit, Io};
 use crate::text::{escape, unknown};
@@ -16,7 +16,7 @@ const TRIES: u32 = 5;
 pub type Given = BTreeMap<(String, String), Vec<String>>;
 
 /// Reads `--set`. Each must be a variable of one of the packs.
-pub fn given(packs: &[&Pack], with: &With) -> Result<Given, Stop> {
+pub fn given(packs: &[&Pack], with: &With) -> Result<Given, CommandError> {
     let mut given = Given::new();
     for set in &with.set {
         let (name, text) =
@@ -47,7 +47,7 @@ pub fn values(
     before: Option<&Values>,
     with: &With,
     io: &mut Io<'_>,
-) -> Result<Values, Stop> {
+) -> Result<Values, CommandError> {
     let mut values = Values::new();
     let mut missing = Vec::new();
     for variable in &pack.variables {
@@ -76,7 +76,12 @@ pub fn values(
 }
 
 /// Asks until the answer is of the variable's kind.
-fn ask(pack: &Pack, variable: &Variable, proposed: &[String], io: &mut Io<'_>) -> Result<Vec<String>, Stop> {
+fn ask(
+    pack: &Pack,
+    variable: &Variable,
+    proposed: &[String],
+    io: &mut Io<'_>,
+) -> Result<Vec<String>, CommandError> {
     let default = if proposed.is_empty() { String::new() } else { format!(" [{}]", proposed.join(", ")) };
     for _ in 0..TRIES {
         write!(io.err, "{}: {}{default} ", pack.about.name, variable.question)?;
@@ -84,7 +89,10 @@ fn ask(pack: &Pack, variable: &Variable, proposed: &[String], io: &mut Io<'_>) -
         let line = io.answers.as_mut().map_or(Ok(String::new()), |answers| answers.line())?;
         if line.is_empty() {
             // The end of the input is no answer.
-            return Err(Stop::Told(Exit::NotApproved, "\nnothing was changed: no answer".to_owned()));
+            return Err(CommandError::Message(
+                Exit::NotApproved,
+                "\nnothing was changed: no answer".to_owned(),
+            ));
         }
         let answered = split(&line);
         let values = if answered.is_empty() { proposed.to_vec() } else { answered };
@@ -93,5 +101,5 @@ fn ask(pack: &Pack, variable: &Variable, proposed: &[String], io: &mut Io<'_>) -
             Err(why) => writeln!(io.err, "{}; write {}", escape(&why), variable.words())?,
         }
     }
-    Err(Stop::Told(Exit::NotApproved, "nothing was changed: no answer that fits".to_owned()))
+    Err(CommandError::Message(Exit::NotApproved, "nothing was changed: no answer that fits".to_owned()))
 }

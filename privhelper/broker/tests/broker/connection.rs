@@ -4,7 +4,7 @@ use crate::common::{
     CLIENT_UID, STRANGER_UID, World, change, describe, eventually, meta, rule, site, start, unit, write,
 };
 use crate::fakes::{done, send};
-use postern_broker::events::{EventSender, Grpc, Outbox, Streams};
+use postern_broker::events::{ChannelSender, EventSender, Grpc, Streams};
 use postern_proto::frame::{CANCEL, Head, REQUEST, encode, encode_request};
 use postern_proto::link::Kind;
 use postern_proto::root::v1 as root;
@@ -30,10 +30,10 @@ fn answers_unimplemented_for_an_unknown_verb_and_records_it() {
 #[test]
 fn a_stream_counts_until_its_request_has_ended_and_not_until_the_thread_has() {
     let (streams, (ours, _theirs)) = (Arc::new(Streams::default()), UnixStream::pair().unwrap());
-    let outbox = Arc::new(Outbox::new(ours));
+    let sender = Arc::new(ChannelSender::new(ours));
     let [ended, left] = [1, 2].map(|stream| {
         assert!(streams.open(stream));
-        EventSender::new(Arc::clone(&outbox), stream, Arc::clone(&streams))
+        EventSender::new(Arc::clone(&sender), stream, Arc::clone(&streams))
     });
     assert!(ended.end(Grpc::Ok, "") && !ended.end(Grpc::Ok, ""));
     assert_eq!(streams.running(), 1);
