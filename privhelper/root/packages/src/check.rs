@@ -4,7 +4,7 @@
 //! (`DPkg::Pre-Install-Pkgs`, version 3 of the protocol, apt.conf(5)). Anything that is not understood stops it.
 
 use crate::job::{self, Host, Job};
-use postern_apt::{Transaction, dpkg, sources};
+use postern_apt::{dpkg, sources};
 use postern_policy::facts::{PackageStep as Decided, PackageTransaction};
 use postern_policy::{Facts, VerbId};
 use postern_proto::v1::{Action, PackageStep};
@@ -42,12 +42,12 @@ fn compare(host: &Host, job: &Job, input: impl Read) -> Result<(), Fault> {
     let denied = |denied: postern_policy::Denied| Fault::new(denied.message);
     let authority = job.authority().map_err(denied)?;
     let (grant, work) = job::decide(&authority).map_err(denied)?;
-    let (Transaction { request: asked, .. }, expected) = (work.transaction()?, &work.expected);
-    if let Some(text) = difference(&real, expected, asked.verb) {
+    let asked = work.transaction()?.request.verb;
+    if let Some(text) = difference(&real, &work.expected, asked) {
         return Err(Fault::new(text));
     }
     check_removals(host, &real)?;
-    let steps = with_sources(host, asked.verb, expected, authority.inverse.is_some())?;
+    let steps = with_sources(host, asked, &work.expected, authority.inverse.is_some())?;
     let transaction = PackageTransaction { steps, ..PackageTransaction::default() };
     authority.decide_facts(grant, &Facts::Packages(transaction)).map(drop).map_err(denied)
 }
