@@ -206,7 +206,7 @@ impl Runner<'_> {
             let undo = self.undo_id(task, request.verb(), &id, &done).await;
             let (verb, target) = (request.verb().to_owned(), request.target());
             // The person may look at nothing but the task's end.
-            if let Some(line) = render::deadline(done.keep_until_unix_s, &id) {
+            if let Some(line) = render::deadline(&done, &id) {
                 task.warnings.push(format!("{verb} {target}: {line}"));
             }
             task.changes.push(Change { request_id: id, verb, target, undo });

@@ -98,7 +98,7 @@ messages! {
         status: Status, code: String, message: String, decision: Decision, rule: String, plan: Option<Plan>,
         replayed: bool, undoable: bool, duration_us: u64, packages: Vec<PackageInfo>, unit: Option<UnitInfo>,
         files: Vec<FileInfo>, exit: Option<ExitInfo>, description: Option<Description>,
-        no_effect: bool, keep_until_unix_s: u64, reboot_unix_s: u64,
+        no_effect: bool, keep_until_unix_s: u64, reboot_unix_s: u64, loaded_by: Vec<String>,
     }
     /// A plan: predicted changes, or those that were made.
     Plan {

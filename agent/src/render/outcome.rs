@@ -43,7 +43,7 @@ pub fn found(outcome: &Outcome, width: Option<usize>) -> String {
     if text.is_empty() {
         text = status_line(outcome.verb, done);
     }
-    if let Some(line) = deadline(done.keep_until_unix_s, &outcome.id) {
+    if let Some(line) = deadline(done, &outcome.id) {
         let _ = writeln!(text, "{line}");
     }
     if done.reboot_unix_s > 0 {

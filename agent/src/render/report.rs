@@ -86,6 +86,8 @@ struct VerbResult {
     retry_after_s: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     keep_until_unix_s: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    loaded_by: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reboot_unix_s: Option<u64>,
 }
@@ -157,6 +159,7 @@ impl Report {
                 self.result.replayed = done.replayed;
                 self.result.keep_until_unix_s =
                     (done.keep_until_unix_s > 0).then_some(done.keep_until_unix_s);
+                self.result.loaded_by.clone_from(&done.loaded_by);
                 self.result.reboot_unix_s = (done.reboot_unix_s > 0).then_some(done.reboot_unix_s);
             }
             Event::Refused(refused) => {

@@ -1,5 +1,6 @@
 //! Lines that a person sees while a request waits for somebody's approval.
 
+use crate::protocol::event::Completed;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -28,9 +29,15 @@ pub fn clock(unix_s: u64) -> String {
 
 /// Says when a change is taken back by itself, and how it is kept; `None` if it stays.
 #[must_use]
-pub fn deadline(keep_until_unix_s: u64, request_id: &str) -> Option<String> {
-    let until = (keep_until_unix_s > 0).then(|| moment(keep_until_unix_s))?;
-    Some(format!("taken back at {until}; to keep it, log in anew and run: postern keep {request_id}"))
+pub fn deadline(done: &Completed, request_id: &str) -> Option<String> {
+    let until = (done.keep_until_unix_s > 0).then(|| moment(done.keep_until_unix_s))?;
+    Some(match done.loaded_by.as_slice() {
+        [] => format!("taken back at {until}; to keep it, log in anew and run: postern keep {request_id}"),
+        loads => format!(
+            "taken back at {until}, or with its load; to keep it, keep a later run of {}",
+            loads.join(" and ")
+        ),
+    })
 }
 
 /// A time with its date and zone, as the person's clock shows it.

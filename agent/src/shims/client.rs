@@ -106,7 +106,7 @@ impl Client {
 /// Says that a change is taken back by itself, which no real program does.
 fn say_deadline(outcome: &Outcome) {
     if let Event::Completed(done) = &outcome.end
-        && let Some(line) = render::deadline(done.keep_until_unix_s, &outcome.id)
+        && let Some(line) = render::deadline(done, &outcome.id)
     {
         say(&format!("postern: {line}"), 0);
     }

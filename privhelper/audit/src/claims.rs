@@ -50,6 +50,7 @@ pub fn record(claim: Claim) -> Option<Record> {
         && [&claim.target, &claim.detail].into_iter().all(|text| is_text(text, LONG_MAX))
         && claim.objects.len() <= OBJECTS_MAX
         && claim.touches.len() <= OBJECTS_MAX
+        && claim.loaded_by.len() <= OBJECTS_MAX
         && claim.capabilities.len() <= OBJECTS_MAX;
     if !is_bounded || !is_id(&claim.request_id) || !is_id(&claim.undo_of) {
         return None;
@@ -109,6 +110,7 @@ pub fn state(claim: &Claim, body_sha256: Vec<u8>) -> RequestState {
         undoes: claim.undo_of.clone(),
         keep_within_s: claim.keep_within_s,
         touches: claim.touches.clone(),
+        loaded_by: claim.loaded_by.clone(),
         claimed_uid: claim.claimed_uid,
         ..RequestState::default()
     }

@@ -94,7 +94,7 @@ fn begin(state: &State, work: &mut Work) -> Result<u64, Denied> {
     state.requests.check_undo(&work.state).map_err(|denied| Denied { code, ..denied })?;
     state.requests.check_kept(&work.state, state.host.audit.unix())?;
     if work.state.keep_within_s == 0 {
-        work.state.touches.clear();
+        (work.state.touches, work.state.loaded_by) = Default::default();
     }
     state.look_again(&mut work.record);
     work.state.begun_unix_us = u64::try_from(state.host.audit.unix().as_micros()).unwrap_or(u64::MAX);

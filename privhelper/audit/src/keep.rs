@@ -6,7 +6,7 @@
 
 use crate::claims::with_state;
 use crate::log::{Event, Payer, Record};
-use crate::requests::keep_until;
+use crate::requests::{keep_until, loads, settled};
 use crate::state::State;
 use crate::undo::take_back;
 use nix::unistd::{Gid, Uid};
@@ -30,6 +30,7 @@ pub fn listed(state: &State) -> Vec<Unkept> {
     let listed = listed.map(|one| Unkept {
         keep_until_unix_s: keep_until(&one),
         not_taken_back: state.attempts.why(&one).unwrap_or_else(|| one.not_taken_back.clone()),
+        loaded_by: one.loaded_by,
         request_id: one.request_id,
         uid: one.uid,
         client: one.client,
@@ -37,15 +38,6 @@ pub fn listed(state: &State) -> Vec<Unkept> {
         target: one.target,
     });
     listed.collect()
-}
-
-/// Returns a change without its deadline.
-fn settled(change: &RequestState, not_taken_back: &str) -> RequestState {
-    let mut settled = RequestState { not_taken_back: not_taken_back.to_owned(), ..change.clone() };
-    if let Some(completed) = &mut settled.completed {
-        completed.keep_until_unix_s = 0;
-    }
-    settled
 }
 
 /// Records that a client keeps a change of its own. That shows that a process of its uid could connect after the change.
@@ -61,6 +53,11 @@ pub fn keep(state: &State, record: &Record) -> Result<(), Denied> {
     let kept = change
         .ok_or_else(|| Denied::new(Code::UnknownRequest, "no change of yours with this id waits to be kept"))
         .and_then(|change| {
+            if !change.loaded_by.is_empty() {
+                let by = change.loaded_by.join(" and ");
+                let why = format!("keep a run of {by} that was made after it: that keeps this too");
+                return Err(Denied::new(Code::Denied, why));
+            }
             if change.boot_id == state.host.audit.boot_id && claim.connected_us <= change.ended_us {
                 let why = "keep it over a new connection: this one was there before the change";
                 return Err(Denied::new(Code::Denied, why));
@@ -84,18 +81,27 @@ impl State {
     pub fn take_back_due(self: &Arc<Self>) {
         let (now, unkept) = ((self.host.audit.since_boot)(), self.requests.unkept());
         self.attempts.retain(&unkept);
-        let due = unkept.into_iter().filter(|one| is_due(self, one) && self.attempts.begin(one, now));
-        for change in due.collect::<Vec<_>>() {
+        let due = unkept.iter().filter(|one| is_due(self, one, &unkept) && self.attempts.begin(one, now));
+        for change in due {
             let (shared, of) = (Arc::clone(self), change.clone());
             let thread = std::thread::Builder::new().name("take-back".to_owned());
             if thread.spawn(move || try_once(&shared, &of)).is_err() {
-                self.attempts.again(&change, now, "no thread");
+                self.attempts.again(change, now, "no thread");
             }
         }
     }
 }
 
-fn is_due(state: &State, change: &RequestState) -> bool {
+/// Whether a change is due. What a command has put in force is taken back with its run, and before it: the reverse of the run
+/// loads what is there then.
+fn is_due(state: &State, change: &RequestState, unkept: &[RequestState]) -> bool {
+    let mut runs = unkept.iter().filter(|one| loads(one, change)).peekable();
+    let is_over =
+        if runs.peek().is_some() { runs.all(|run| is_over(state, run)) } else { is_over(state, change) };
+    is_over && !unkept.iter().any(|one| loads(change, one))
+}
+
+fn is_over(state: &State, change: &RequestState) -> bool {
     let audit = &state.host.audit;
     if change.boot_id != audit.boot_id {
         return keep_until(change) <= audit.unix().as_secs();

@@ -65,8 +65,13 @@ impl Requests {
         let key = (state.uid, state.request_id.clone());
         let entry = entries.entry(key).or_insert_with(|| Entry::new(state.clone(), &Arc::default()));
         let is_done = state.completed.as_ref().is_some_and(is_done);
+        let mut loaded = Vec::new();
         if state.completed.is_some() {
             let known = &mut entry.state;
+            if is_done && keep_until(known) > 0 && keep_until(&state) == 0 && state.not_taken_back.is_empty()
+            {
+                loaded.clone_from(&known.touches);
+            }
             (known.completed, known.inverse) = (state.completed, state.inverse);
             known.not_taken_back = state.not_taken_back;
             if !state.boot_id.is_empty() {
@@ -78,6 +83,13 @@ impl Requests {
             entry.state = state;
         }
         let undoes = (entry.state.undoes_uid, entry.state.undoes.clone());
+        // Whoever keeps a run of a command keeps the files that it has put in force.
+        let is_kept = |by: &String| loaded.contains(by);
+        for other in entries.values_mut().map(|other| &mut other.state) {
+            if !other.loaded_by.is_empty() && other.loaded_by.iter().all(is_kept) {
+                *other = settled(other, "");
+            }
+        }
         if let Some(undone) = entries.get_mut(&undoes).filter(|_| is_done) {
             undone.undone = true;
         }
@@ -216,19 +228,20 @@ impl Requests {
         let overlaps = |other: &RequestState| {
             let is_same =
                 |one: &String| other.touches.iter().any(|path| contains(one, path) || contains(path, one));
-            state.touches.iter().any(is_same)
+            state.touches.iter().any(is_same) || loads(other, state)
         };
         let blocks = |entry: &&Entry| {
             let other = &entry.state;
             let is_undone = (state.undoes_uid, &state.undoes) == (other.uid, &other.request_id);
             let will_wait = entry.running.is_some() && other.begun_unix_us > 0 && other.keep_within_s > 0;
-            (will_wait || keep_until(other) > 0) && !entry.undone && !is_undone && overlaps(other)
+            let is_same = overlaps(other) || (entry.running.is_some() && loads(state, other));
+            (will_wait || keep_until(other) > 0) && !entry.undone && !is_undone && is_same
         };
         let Some(first) = entries.values().find(blocks) else { return Ok(()) };
         let (id, left) = (&first.state.request_id, keep_until(&first.state).saturating_sub(now.as_secs()));
         let when = if first.running.is_some() { "it runs".to_owned() } else { format!("in {left} s") };
         let why = format!(
-            "request {id} changed the same and must be kept first (postern keep {id}), or it is taken back ({when})"
+            "request {id} changed or loaded the same and must be kept first (postern keep {id}), or it is taken back ({when})"
         );
         Err(Denied { retry_after_s: u32::try_from(left).unwrap_or(0), ..Denied::new(Code::Busy, why) })
     }
@@ -312,6 +325,20 @@ fn is_since(entry: &Entry, oldest: Duration) -> bool {
     }
     let of_id = || RequestId::new(&entry.state.request_id).map_or(0, |id| id.unix_ms());
     entry.running.is_some() || begun(&entry.state) >= oldest || Duration::from_millis(of_id()) >= oldest
+}
+
+/// Whether the first runs a command that puts files of the other in force.
+pub fn loads(load: &RequestState, change: &RequestState) -> bool {
+    change.loaded_by.iter().any(|by| load.touches.contains(by))
+}
+
+/// Returns a change without its deadline.
+pub fn settled(change: &RequestState, not_taken_back: &str) -> RequestState {
+    let mut settled = RequestState { not_taken_back: not_taken_back.to_owned(), ..change.clone() };
+    if let Some(completed) = &mut settled.completed {
+        completed.keep_until_unix_s = 0;
+    }
+    settled
 }
 
 /// Whether a path, or the name of a command, is the other one or a directory above it.

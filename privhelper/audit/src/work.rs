@@ -116,6 +116,7 @@ impl Work {
         let mut not_taken_back = String::new();
         if keep_within_s > 0 && !inverse.is_empty() {
             completed.keep_until_unix_s = audit.unix().as_secs().saturating_add(keep_within_s);
+            completed.loaded_by.clone_from(&self.state.loaded_by);
         } else if self.state.keep_within_s > 0
             && self.state.undoes.is_empty()
             && matches!(completed.status(), Status::Done | Status::Partly | Status::Interrupted)

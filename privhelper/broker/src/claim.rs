@@ -130,6 +130,12 @@ fn objects(order: &Order, grant: &Grant, facts: &Facts) -> BTreeSet<String> {
 pub fn of_keep(claim: &mut Claim, order: &Order, grant: &Grant, policy: &Policy) {
     claim.keep_within_s = grant.keep_within_s();
     claim.touches = order.changes().map(|(change, _)| change.path.to_string()).collect();
+    let is_in = |directory: &String, path: &String| {
+        path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
+    };
+    let is_loaded = |directory| claim.touches.iter().any(|path| is_in(directory, path));
+    let loads = policy.commands().iter().filter(|command| command.wire.loads.iter().any(is_loaded));
+    claim.loaded_by = loads.map(|command| command.name.to_string()).collect();
     if let Request::Command(command) = &order.request {
         let row = policy.command(command.name.as_str());
         let reverse = row.map(|row| row.wire.reverse.clone()).filter(|name| !name.is_empty());

@@ -123,6 +123,9 @@ pub struct Command {
     /// Unix sockets that it may connect to in the strict sandbox; empty = none.
     #[prost(string, repeated, tag = "17")]
     pub sockets: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Directories whose files it puts in force: while a run of it waits to be kept, they stay as they are.
+    #[prost(string, repeated, tag = "18")]
+    pub loads: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// One parameter of a command. Its kind determines which of the other fields it uses.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1008,6 +1011,9 @@ pub struct Claim {
     /// When the client's connection was accepted, in microseconds since boot (CLOCK_BOOTTIME).
     #[prost(uint64, tag = "40")]
     pub connected_us: u64,
+    /// The commands that put the changed files in force (`loads`).
+    #[prost(string, repeated, tag = "41")]
+    pub loaded_by: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Recall {
@@ -1252,11 +1258,13 @@ pub struct RequestState {
     pub boot_id: ::prost::alloc::string::String,
     #[prost(uint64, tag = "26")]
     pub ended_us: u64,
-    /// As in its claim. `touches` only where it must be kept.
+    /// As in its claim. `touches` and `loaded_by` only where it must be kept.
     #[prost(uint64, tag = "27")]
     pub keep_within_s: u64,
     #[prost(string, repeated, tag = "28")]
     pub touches: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "30")]
+    pub loaded_by: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Why it could not be taken back; then it has no deadline any more.
     #[prost(string, tag = "29")]
     pub not_taken_back: ::prost::alloc::string::String,

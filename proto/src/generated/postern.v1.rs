@@ -541,6 +541,10 @@ pub struct Completed {
     /// Of a reboot that was scheduled: when it takes place.
     #[prost(uint64, tag = "17")]
     pub reboot_unix_s: u64,
+    /// Of a change that must be kept: the commands that put its files in force (`loads`). Whoever keeps a run that was made after
+    /// it keeps this too; this alone cannot be kept.
+    #[prost(string, repeated, tag = "18")]
+    pub loaded_by: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The effects that a request would have, or had.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2090,6 +2094,9 @@ pub struct Unkept {
     pub target: ::prost::alloc::string::String,
     #[prost(uint64, tag = "6")]
     pub keep_until_unix_s: u64,
+    /// As in `Completed`.
+    #[prost(string, repeated, tag = "8")]
+    pub loaded_by: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Why it could not be taken back; then no time is set.
     #[prost(string, tag = "7")]
     pub not_taken_back: ::prost::alloc::string::String,

@@ -153,14 +153,19 @@ fn listed(host: &Host) -> Result<OperatorPending, CommandError> {
 /// One line for each change that is taken back unless its client keeps it, and for each that could not be taken back.
 fn unkept(changes: &[Unkept], now_unix_s: u64, screen: Screen, io: &mut Io<'_>) -> CommandResult {
     for change in changes {
-        let Unkept { request_id, client, verb, target, keep_until_unix_s, not_taken_back, .. } = change;
+        let Unkept { request_id, client, verb, target, keep_until_unix_s, not_taken_back, loaded_by, .. } =
+            change;
         let left = span(keep_until_unix_s.saturating_sub(now_unix_s));
         let (what, id) = (format!("{verb} {target}"), request_id);
+        let how = match loaded_by.as_slice() {
+            [] => format!("it (postern keep {id})"),
+            loads => format!("a later run of {}", loads.join(" and ")),
+        };
         let line = match (*keep_until_unix_s, not_taken_back.as_str()) {
             (0, why) => {
                 format!("NOT TAKEN BACK, though {client} did not keep it (request {id}): {what}: {why}")
             }
-            (_, "") => format!("taken back in {left} unless {client} keeps it (postern keep {id}): {what}"),
+            (_, "") => format!("taken back in {left} unless {client} keeps {how}: {what}"),
             (_, why) => format!("is to be taken back and will be tried again (request {id}): {what}: {why}"),
         };
         writeln!(io.out, "{}", cut(inline(&line), screen))?;
@@ -263,7 +268,7 @@ pub fn pending(
             json!({
                 "request_id": change.request_id, "uid": change.uid, "client": change.client, "verb": change.verb,
                 "target": change.target, "keep_until_unix_s": change.keep_until_unix_s,
-                "not_taken_back": change.not_taken_back,
+                "not_taken_back": change.not_taken_back, "loaded_by": change.loaded_by,
             })
         });
         let unkept = unkept.collect::<Vec<_>>();

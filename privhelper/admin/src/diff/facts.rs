@@ -95,6 +95,7 @@ fn command(command: &root::Command) -> Vec<Fact> {
         description,
         no_effect,
         sockets,
+        loads,
     } = command;
     vec![
         ("argv", argv.clone()),
@@ -111,6 +112,7 @@ fn command(command: &root::Command) -> Vec<Fact> {
         ("network", flag(*network)),
         ("write", write.clone()),
         ("sockets", sockets.clone()),
+        ("loads", loads.clone()),
         ("description", some(description)),
         ("effect", no_effect.then(|| "false".to_owned()).into_iter().collect()),
     ]

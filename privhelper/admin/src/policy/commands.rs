@@ -72,6 +72,7 @@ pub fn parse(table: Table<'_>) -> Option<ParsedCommand<'_>> {
         description: description(table),
         no_effect: table.flag("effect") == Some(false),
         sockets: sockets(table),
+        loads: loads(table),
     };
     let is_whole = table.findings().borrow().errors() == before;
     Some(ParsedCommand { table, name, wire: is_whole.then_some(wire) })
@@ -118,6 +119,17 @@ fn sockets(table: Table<'_>) -> Vec<String> {
         );
     }
     sockets
+}
+
+/// Directories whose files the command puts in force. Only a run that is taken back can keep them as they are.
+fn loads(table: Table<'_>) -> Vec<String> {
+    if let Some(at) = table.place("loads").filter(|_| table.place("reverse").is_none()) {
+        table.error(
+            at,
+            "`loads` needs a `reverse`, which loads the files as they were: name this command itself",
+        );
+    }
+    list(table, "loads", values::directory).unwrap_or_default()
 }
 
 fn capability(text: &str) -> Result<(), String> {

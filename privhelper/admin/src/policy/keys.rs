@@ -276,6 +276,7 @@ pub const COMMAND: &[&str] = &[
     "network",
     "write",
     "sockets",
+    "loads",
     "description",
     "effect",
 ];

@@ -131,13 +131,17 @@ pub fn command(command: &root::Command) -> Command {
         [] => String::new(),
         sockets => format!(", may connect to {}", sockets.join(", ")),
     };
+    let loads = match command.loads.as_slice() {
+        [] => String::new(),
+        loads => format!(", loads {}", loads.join(", ")),
+    };
     let described = match command.description.as_str() {
         "" => String::new(),
         description => format!("{description}; "),
     };
     let effect = if command.no_effect { ", changes nothing by the policy's word" } else { "" };
     let runs = format!(
-        "{described}as {} {sandbox}{network}{sockets}, at most {}{reverse}{effect}",
+        "{described}as {} {sandbox}{network}{sockets}{loads}, at most {}{reverse}{effect}",
         command.user,
         duration(command.timeout_s)
     );

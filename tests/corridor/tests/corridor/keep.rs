@@ -425,3 +425,102 @@ fn a_killed_recorder_takes_back_what_nobody_kept() {
     std::thread::sleep(Duration::from_millis(1200));
     assert_eq!(ends(), 2, "once");
 }
+
+/// The site, and a command that puts its page `a` in force unless the file `fail` is there.
+fn loaded(at: &Path, file_s: u64, load_s: u64) -> root::Rules {
+    let here = at.display();
+    let script = program(at, "load", &format!("[ ! -e {here}/fail ] && cat {here}/site/a >{here}/in-force"));
+    let load = root::Command {
+        reverse: "load".to_owned(),
+        loads: vec![format!("{here}/site")],
+        ..command("load", &[&script])
+    };
+    let run =
+        root::Rule { commands: strings(&["load"]), keep_within_s: load_s, ..rule("run", &["command.run"]) };
+    let mut rules = rules(at, file_s);
+    rules.push(run);
+    root::Rules { rules, commands: vec![load], ..root::Rules::default() }
+}
+
+fn in_force(world: &World) -> String {
+    fs::read_to_string(world.path("in-force")).unwrap_or_default()
+}
+
+fn load(world: &World) -> (String, String) {
+    let request = run("load", &[]);
+    let answer = world.ask("Helper/CommandRun", &request);
+    (ended(&answer), request.meta.unwrap().request_id)
+}
+
+#[test]
+fn who_keeps_a_run_that_loads_files_keeps_them_and_they_stay_as_they_are_until_then() {
+    let mut world = World::with(|at| loaded(at, 3600, 3600));
+    fs::write(world.path("site/a"), "old").unwrap();
+    let request = write_request(&world.text("site/a"), b"new", "any");
+    let written = world.ask("Helper/FileWrite", &request);
+    assert_eq!(written.completed().loaded_by, ["load"]);
+    let file = request.meta.unwrap().request_id;
+    // Kept before it is in force it would be what a take-back of its load loads.
+    assert_eq!(keep(&mut world.connect(CLIENT_UID), &file), "denied");
+    let (status, run) = load(&world);
+    assert_eq!((status.as_str(), in_force(&world).as_str()), ("Done", "new"));
+    assert_eq!(keep(&mut world.connect(CLIENT_UID), &file), "denied");
+    let beside = || world.ask("Helper/FileWrite", &write_request(&world.text("site/b"), b"b", "any"));
+    let answer = beside();
+    assert_eq!(answer.refused().code, "busy");
+    assert!(answer.refused().message.contains(&run), "{}", answer.refused().message);
+    assert_eq!(listed(&world).len(), 2);
+    assert_eq!(keep(&mut world.connect(CLIENT_UID), &run), "Done");
+    assert_eq!((listed(&world).len(), ended(&beside()).as_str()), (0, "Done"));
+    world.restart_recorder();
+    let waits = listed(&world);
+    assert_eq!((waits.len(), waits[0].loaded_by.as_slice()), (1, ["load".to_owned()].as_slice()));
+    assert!(waits[0].target.ends_with("/b"), "{}", waits[0].target);
+}
+
+#[test]
+fn files_are_taken_back_with_the_run_that_loaded_them_and_before_it() {
+    // The file's own deadline is the earlier one, and the later one.
+    for (file_s, load_s) in [(1, 3), (3600, 2)] {
+        let world = World::with(|at| loaded(at, file_s, load_s));
+        fs::write(world.path("site/a"), "old").unwrap();
+        let (_, file_until) = write(&world, &mut world.connect(CLIENT_UID));
+        assert_eq!(load(&world).0, "Done");
+        let until = listed(&world).iter().find(|one| one.verb == "command.run").unwrap().keep_until_unix_s;
+        eventually("the first deadline is over", || unix_s() > file_until.min(until - 1));
+        if file_s == 1 {
+            tick_for_a_moment(&world);
+            assert_eq!((page(&world).as_str(), world.count("begin")), ("new", 2), "it waits for its load");
+        }
+        tick_until(&world, "both are taken back", || listed(&world).is_empty());
+        assert_eq!((page(&world).as_str(), in_force(&world).as_str()), ("old", "old"));
+        let verbs = world.records("begin").into_iter().map(|record| record["args"]["verb"].clone());
+        assert_eq!(verbs.skip(2).collect::<Vec<_>>(), ["file.write", "command.run"]);
+    }
+}
+
+#[test]
+fn after_days_without_power_files_are_taken_back_before_the_run_that_loaded_them() {
+    let mut world = World::with(|at| loaded(at, 120, 150));
+    fs::write(world.path("site/a"), "old").unwrap();
+    write(&world, &mut world.connect(CLIENT_UID));
+    assert_eq!(load(&world).0, "Done");
+    world.hosts.recorder.audit.now = || SystemTime::now() + Duration::from_secs(3 * 24 * 3600);
+    "00000000-0000-4000-8000-000000000001".clone_into(&mut world.hosts.recorder.audit.boot_id);
+    world.restart_recorder();
+    tick_until(&world, "both are taken back", || listed(&world).is_empty());
+    assert_eq!((page(&world).as_str(), in_force(&world).as_str()), ("old", "old"));
+}
+
+#[test]
+fn who_keeps_a_load_that_failed_keeps_no_file() {
+    let world = World::with(|at| loaded(at, 2, 3600));
+    fs::write(world.path("site/a"), "old").unwrap();
+    write(&world, &mut world.connect(CLIENT_UID));
+    fs::write(world.path("fail"), "").unwrap();
+    let (status, run) = load(&world);
+    assert_eq!(status, "command_failed");
+    assert_eq!(keep(&mut world.connect(CLIENT_UID), &run), "Done");
+    tick_until(&world, "the file is taken back", || listed(&world).is_empty());
+    assert_eq!((page(&world).as_str(), world.count("not_taken_back")), ("old", 0));
+}

@@ -196,7 +196,7 @@ fn nothing_that_amounts_to_root_is_allowed_without_a_person() {
 fn changes_that_can_lock_people_out_are_taken_back_unless_somebody_keeps_them() {
     // Reverts to the network's own configuration and loads at boot: neither puts a rule in force.
     const LASTING: [&str; 2] = ["network-resolved-revert", "firewall-nft-boot"];
-    // The deadline of a load is later than that of the files that it loads.
+    // Their clients keep a load, and with it the files; they undo the files.
     const LOADS: [&str; 2] = ["firewall-nft-load", "sshd-options-reload"];
     let packs = packs();
     let of = |name: &str| packs.iter().find(|pack| pack.about.name == name).unwrap();
@@ -217,9 +217,13 @@ fn changes_that_can_lock_people_out_are_taken_back_unless_somebody_keeps_them() 
                 continue;
             }
             let is_load = LOADS.contains(&id);
-            assert_eq!(rule.keep_within_s, if is_load { 150 } else { 120 }, "{id}");
+            assert_eq!(rule.keep_within_s, 120, "{id}");
             let is_undone_by_its_client = rule.verbs.iter().any(|verb| verb == "request.undo");
             assert_eq!(is_undone_by_its_client, !is_load, "{id}");
+            // Each directory in which something may be written is one that the load's row names.
+            let loads = compiled.rules.commands.iter().filter(|row| LOADS.contains(&row.name.as_str()));
+            let loaded = loads.flat_map(|row| row.loads.clone()).collect::<Vec<_>>();
+            assert!(rule.directories.iter().all(|directory| loaded.contains(directory)), "{id}: {loaded:?}");
         }
         assert!(pack.about.hazards.iter().any(|hazard| hazard.contains("`postern keep ID`")));
     }
