@@ -427,8 +427,7 @@ fn a_killed_recorder_takes_back_what_nobody_kept() {
 }
 
 #[test]
-fn a_run_whose_time_is_over_is_not_kept_since_its_files_may_be_back()
-{
+fn a_run_whose_time_is_over_is_not_kept_since_its_files_may_be_back() {
     let world = World::with(|at| loaded(at, 3600, 2));
     fs::write(world.path("site/a"), "old").unwrap();
     let (file, _) = write(&world, &mut world.connect(CLIENT_UID));
