@@ -34,17 +34,6 @@ pub struct Waiting {
     pub content: Arc<Vec<Vec<u8>>>,
 }
 
-/// People's agreement to one order.
-#[derive(Debug, Clone, Default)]
-pub struct Consent {
-    /// Which approval.
-    pub id: String,
-    /// The approval digest.
-    pub digest: Vec<u8>,
-    /// The uids that approved it.
-    pub uids: Vec<u32>,
-}
-
 /// Decision of the operators; `None` while one is awaited.
 type Decided = Option<Result<(), Denied>>;
 
@@ -75,15 +64,15 @@ impl Approvals {
         Ok(())
     }
 
-    /// Waits until enough people approve, while `is_wanted` permits.
+    /// Waits until enough people approve, while `is_wanted` permits; returns the order with the uids that did.
     ///
     /// # Errors
     /// `not_approved` with the operator's reason, `approval_expired`.
     pub fn wait(
         &self,
-        id: String,
+        id: &str,
         is_wanted: impl Fn(&Waiting) -> Result<(), Denied>,
-    ) -> Result<Consent, Denied> {
+    ) -> Result<Waiting, Denied> {
         let mut inner = locked(&self.inner);
         loop {
             let own = inner.waiting.iter_mut().find(|(one, _)| one.view.approval_id == id);
@@ -97,8 +86,7 @@ impl Approvals {
                     Err(denied) => denied.code.as_str(),
                 };
                 inner.notify(&one.view, word);
-                let (digest, uids) = (one.digest.as_bytes().to_vec(), one.view.approved_by);
-                return ended.map(|()| Consent { id, digest, uids });
+                return ended.map(|()| one);
             }
             inner = self.changed.wait_timeout(inner, CHECK).unwrap_or_else(PoisonError::into_inner).0;
         }

@@ -56,7 +56,7 @@ impl Chain {
     pub fn open(location: &Location) -> Result<(Self, Opened), Fault> {
         let mut log = LogFile::open(&location.log)?;
         let mut opened = Opened::default();
-        let (mut end, torn) = last_of(&log.tail(TAIL)?)?;
+        let (mut end, torn) = last_of(&log.tail()?)?;
         (opened.torn, log.is_cut) = (torn, log.is_cut || torn.is_some());
         if end.seq == 0 && torn.is_none() {
             let newest = rotated(&location.log)?.into_iter().rfind(|old| old.is_plain);
@@ -160,7 +160,8 @@ pub fn rotated(directory: &Path) -> Result<Vec<Rotated>, Fault> {
         };
         let is_ours = digits.len() == 12 && (rest.is_empty() || rest.starts_with('.'));
         if let Some(first) = digits.parse().ok().filter(|_| is_ours) {
-            let written = files::facts_at(&path).map_err(Fault::Audit)?.and_then(|facts| facts.written);
+            let written =
+                files::metadata(&path).map_err(Fault::Audit)?.and_then(|facts| facts.modified().ok());
             all.push(Rotated { is_plain: rest.is_empty(), path, name, first, written });
         }
     }
@@ -169,9 +170,12 @@ pub fn rotated(directory: &Path) -> Result<Vec<Rotated>, Fault> {
 }
 
 /// Returns the last record in these bytes and what follows it.
-fn last_of(tail: &file::Bytes) -> Result<(End, Torn), Fault> {
-    match last(&tail.bytes) {
-        (None, _) if !tail.is_all => Err(Fault::Corrupt("the end of the audit log")),
+fn last_of(tail: &[u8]) -> Result<(End, Torn), Fault> {
+    match last(tail) {
+        // There may be records before these.
+        (None, _) if u64::try_from(tail.len()).is_ok_and(|size| size >= TAIL) => {
+            Err(Fault::Corrupt("the end of the audit log"))
+        }
         (end, torn) => Ok((end.unwrap_or_default(), torn)),
     }
 }

@@ -48,8 +48,8 @@ impl AuditLog {
     /// # Errors
     /// The log or the seal's keys cannot be read or written.
     pub fn open(location: &Location) -> Result<Self, Fault> {
-        let last = files::facts_at(&location.log.join("audit.jsonl")).map_err(Fault::Audit)?;
-        let last = last.filter(|facts| facts.size > 0).and_then(|facts| facts.written);
+        let last = files::metadata(&location.log.join("audit.jsonl")).map_err(Fault::Audit)?;
+        let last = last.filter(|facts| facts.len() > 0).and_then(|facts| facts.modified().ok());
         let last = last.or(rotated(&location.log)?.pop().and_then(|file| file.written));
         let left = last.map_or((location.now)(), |last| last.min((location.now)()));
         let (chain, opened) = Chain::open(location)?;

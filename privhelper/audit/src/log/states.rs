@@ -45,7 +45,7 @@ impl AuditLog {
         paths.push(directory.join("audit.jsonl"));
         let mut open = HashMap::new();
         for path in paths {
-            if files::facts_at(&path).map_err(Fault::Audit)?.is_none() {
+            if files::metadata(&path).map_err(Fault::Audit)?.is_none() {
                 continue;
             }
             for line in BufReader::new(File::open(&path).map_err(Fault::Audit)?).split(b'\n') {

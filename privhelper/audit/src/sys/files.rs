@@ -1,49 +1,19 @@
 //! Files of the recorder: the audit log, the seal's keys, and small state files.
 
 use nix::fcntl::{FallocateFlags, fallocate};
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
-use std::time::SystemTime;
 
-/// Identity, size and times of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileFacts {
-    /// Device and inode.
-    pub id: (u64, u64),
-    /// In bytes.
-    pub size: u64,
-    /// When it was made, if the file system knows.
-    pub made: Option<SystemTime>,
-    /// When it was last written.
-    pub written: Option<SystemTime>,
-}
-
-impl From<std::fs::Metadata> for FileFacts {
-    fn from(facts: std::fs::Metadata) -> Self {
-        let id = (facts.dev(), facts.ino());
-        Self { id, size: facts.len(), made: facts.created().ok(), written: facts.modified().ok() }
-    }
-}
-
-/// Returns the facts of an open file.
-///
-/// # Errors
-/// As fstat(2).
-pub fn facts(file: &File) -> io::Result<FileFacts> {
-    file.metadata().map(FileFacts::from)
-}
-
-/// Returns the facts of the file at this path, none if there is none.
+/// Returns the metadata of the file at this path, none if there is none.
 ///
 /// # Errors
 /// As lstat(2).
-pub fn facts_at(path: &Path) -> io::Result<Option<FileFacts>> {
+pub fn metadata(path: &Path) -> io::Result<Option<Metadata>> {
     match std::fs::symlink_metadata(path) {
-        Ok(facts) => Ok(Some(facts.into())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        found => found.map(Some),
     }
 }
 
