@@ -190,27 +190,16 @@ pub fn acknowledge(socket: &Path, order_id: &[u8]) {
     drop(sent);
 }
 
-/// The answer to a read, or to a question for facts.
-pub struct Answer {
-    /// The last frame but the held event.
-    pub recorded: Recorded,
-    /// The last event, which nobody has been sent.
-    pub held: Option<Vec<u8>>,
-    /// Whether the read is recorded.
-    pub is_noted: bool,
-}
-
-/// Sends a read, or the question for facts, and returns the answer. Output goes to whoever follows, once `note` has
-/// recorded the read; the last event is left to the caller, who can record more by then.
+/// Sends a read, or the question for facts, and returns the answer. Output goes to `event`.
 ///
 /// # Errors
-/// Root or the probe refuses, or gives no answer in time; or it cannot be recorded.
+/// Root or the probe refuses, or gives no answer in time.
 pub fn inspect(
     state: &State,
     work: &Work,
     is_read: bool,
-    note: impl Fn() -> Result<(), Denied>,
-) -> Result<Answer, Denied> {
+    event: impl FnMut(&[u8]),
+) -> Result<Recorded, Denied> {
     let is_probe = !["files", "users"].contains(&work.state.family.as_str());
     let socket = if is_probe { &state.host.asked } else { state.host.family(&work.state.family) };
     let failed = |error: io::Error| {
@@ -221,13 +210,6 @@ pub fn inspect(
     };
     let envelope = Some(work.envelope(0)).filter(|of| !of.approvers.is_empty() || of.person_uid != 0);
     let inspect = RootInspect { order: work.order.clone(), envelope };
-    let (mut held, mut noted) = (None, None);
-    let event = |payload: &[u8]| {
-        let Some(first) = held.replace(payload.to_vec()) else { return };
-        if noted.get_or_insert_with(&note).is_ok() {
-            work.subscribers.send(Kind::Event, &first);
-        }
-    };
     let patience = Duration::from_millis(work.record.claim.wait_ms).clamp(READ_TIME[0], READ_TIME[1]);
     let stream = UnixStream::connect(socket).map_err(failed)?;
     stream.set_read_timeout(Some(patience)).map_err(failed)?;
@@ -243,9 +225,8 @@ pub fn inspect(
         recorded.facts = link::strict(&payload);
     }
     if recorded == Recorded::default() {
-        return Err(failed(io::ErrorKind::InvalidData.into()));
+        Err(failed(io::ErrorKind::InvalidData.into()))
+    } else {
+        Ok(recorded)
     }
-    let is_noted = noted.is_some();
-    noted.unwrap_or(Ok(()))?;
-    Ok(Answer { recorded, held, is_noted })
 }
