@@ -75,8 +75,7 @@ impl Approvals {
     ) -> Result<Waiting, Denied> {
         let mut inner = locked(&self.inner);
         loop {
-            let own = inner.waiting.iter_mut().find(|(one, _)| one.view.approval_id == id);
-            let (one, decided) = own.ok_or_else(unknown)?;
+            let (one, decided) = inner.find(id)?;
             if let Some(ended) = decided.take().or_else(|| is_wanted(one).err().map(Err)) {
                 let one = one.clone();
                 inner.waiting.retain(|(other, _)| other.view.approval_id != id);
@@ -102,13 +101,7 @@ impl Approvals {
     /// # Errors
     /// `unknown_request`.
     pub fn show(&self, id: &str) -> Result<Waiting, Denied> {
-        let inner = locked(&self.inner);
-        inner
-            .waiting
-            .iter()
-            .find(|(one, _)| one.view.approval_id == id)
-            .map(|(one, _)| one.clone())
-            .ok_or_else(unknown)
+        locked(&self.inner).find(id).map(|(one, _)| one.clone())
     }
 
     /// Subscribes to the requests that wait, start to wait or stop waiting.
@@ -136,10 +129,10 @@ impl Approvals {
         record: impl FnOnce(&Waiting, bool) -> Result<(), Denied>,
     ) -> Result<u32, Denied> {
         let mut inner = locked(&self.inner);
-        let open = |(one, decided): &&mut (Waiting, Decided)| {
-            one.view.approval_id == decide.approval_id && decided.is_none()
-        };
-        let (one, decided) = inner.waiting.iter_mut().find(open).ok_or_else(unknown)?;
+        let (one, decided) = inner.find(&decide.approval_id)?;
+        if decided.is_some() {
+            return Err(unknown());
+        }
         match decide.verdict() {
             Verdict::Unspecified => {
                 return Err(Denied::new(Code::InvalidArgument, "verdict: must be APPROVE or DENY"));
@@ -188,6 +181,10 @@ impl Approvals {
 }
 
 impl Inner {
+    fn find(&mut self, id: &str) -> Result<&mut (Waiting, Decided), Denied> {
+        self.waiting.iter_mut().find(|(one, _)| one.view.approval_id == id).ok_or_else(unknown)
+    }
+
     /// Checks that another request of this user may wait.
     fn admit(&self, uid: u32, limits: ApprovalLimits) -> Result<(), Denied> {
         let own = self.waiting.iter().filter(|(one, _)| one.view.uid == uid).count();

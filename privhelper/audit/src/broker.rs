@@ -3,7 +3,7 @@
 use crate::claims;
 use crate::execute;
 use crate::keep::keep;
-use crate::log::{Event, Record, size_and_digest};
+use crate::log::{Event, Mark, Record, size_and_digest};
 use crate::requests::Taken;
 use crate::state::State;
 use crate::subscribers::{LAG, refused};
@@ -25,9 +25,6 @@ use std::time::Duration;
 const FRAME_TIME: Duration = Duration::from_secs(10);
 /// Memory of an order besides its bytes.
 const OVERHEAD: usize = 64 * 1024;
-/// The events that a note may have.
-const NOTES: [Event; 6] =
-    [Event::Served, Event::Previewed, Event::Refused, Event::Malformed, Event::Suppressed, Event::Note];
 /// Families of effects.
 const FAMILIES: [&str; 5] = ["files", "units", "packages", "commands", "users"];
 
@@ -115,15 +112,13 @@ impl Broker<'_> {
     /// Records an event without an effect. False: the connection ends, as below.
     fn note(&mut self) -> io::Result<bool> {
         let claim = self.decoded::<Note>()?.claim.ok_or_else(malformed)?;
-        let event = *NOTES.iter().find(|event| event.as_str() == claim.event).ok_or_else(malformed)?;
+        let event = Event::ALL.iter().find(|event| event.as_str() == claim.event && event.is(Mark::Noted));
+        let event = *event.ok_or_else(malformed)?;
         let (uid, state) = (claim.uid, self.state);
-        let (mut record, session) = record(claim).ok_or_else(malformed)?;
-        let noted = state.admit(uid, Class::Read).and_then(|()| {
-            record.asked_by = state.asker(&session, uid, record.claim.claimed_uid);
-            match record.claim.verb.as_str() {
-                "request.keep" if event == Event::Served => keep(state, &record),
-                _ => Ok(state.log.note(event, &record).map(drop)?),
-            }
+        let record = record(state, claim).ok_or_else(malformed)?;
+        let noted = state.admit(uid, Class::Read).and_then(|()| match record.claim.verb.as_str() {
+            "request.keep" if event == Event::Served => keep(state, &record),
+            _ => Ok(state.log.note(event, &record).map(drop)?),
         });
         match &noted {
             Ok(()) => link::send(&mut self.stream, Kind::Recorded, &Recorded::default())?,
@@ -235,17 +230,16 @@ fn work_of(state: &State, claim: Option<Claim>, order: Vec<u8>, body_sha256: Vec
     let claim = claim.filter(|claim| FAMILIES.contains(&claim.family.as_str()))?;
     RequestId::new(&claim.request_id).ok()?;
     let known = claims::state(&claim, body_sha256);
-    let (mut record, session) = record(claim)?;
-    record.asked_by = state.asker(&session, known.uid, known.claimed_uid);
+    let record = record(state, claim)?;
     let session = record.asked_by.as_ref().map_or_else(String::new, |asker| asker.session.clone());
     let known = RequestState { asked_by: record.person_uid(), session, ..known };
     Some(Work::new(record, known, order))
 }
 
-/// Returns the record of a claim, and the token that it quotes, which nobody who reads the claim gets.
-fn record(mut claim: Claim) -> Option<(Record, String)> {
-    let session = std::mem::take(&mut claim.session);
-    Some((claims::record(claim)?, session))
+/// Returns the record of a claim with the person whose token it quotes; nobody who reads the claim gets that.
+fn record(state: &State, mut claim: Claim) -> Option<Record> {
+    let asked_by = state.asker(&std::mem::take(&mut claim.session), claim.uid, claim.claimed_uid);
+    Some(Record { asked_by, ..claims::record(claim)? })
 }
 
 /// Refuses an order that no budget has counted yet: who sends many of them gets no record of each.

@@ -35,7 +35,7 @@ pub fn sockets(host: &Host) -> Result<([UnixListener; 2], Option<UnixListener>),
         };
         let at = listeners.iter().position(is);
         at.map(|at| listeners.swap_remove(at))
-            .ok_or(Fault::Corrupt("what systemd passed (a socket is missing)"))
+            .ok_or_else(|| Fault::corrupt("what systemd passed (a socket is missing)"))
     };
     let people = one(&host.person_socket).ok();
     Ok(([one(&host.recorder_socket)?, one(&host.operator_socket)?], people))

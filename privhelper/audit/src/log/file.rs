@@ -44,8 +44,8 @@ impl LogFile {
     /// It cannot be opened.
     pub fn open(directory: &Path) -> Result<Self, Fault> {
         let path = directory.join("audit.jsonl");
-        let file = files::open_log(&path).map_err(Fault::Audit)?;
-        let facts = file.metadata().map_err(Fault::Audit)?;
+        let file = files::open_log(&path).map_err(Fault::audit)?;
+        let facts = file.metadata().map_err(Fault::audit)?;
         let (size, made) = (facts.len(), facts.created().ok());
         let is_cut = tail(&file, size, 1)?.last().is_some_and(|last| *last != b'\n');
         Ok(Self { path, file, size, made, room: size, ends: 0, dirty: true, is_cut, rest: false })
@@ -70,7 +70,7 @@ impl LogFile {
         if let Err(error) = self.file.write_all(bytes.as_bytes()) {
             self.rest = true;
             drop(self.remove_rest());
-            return Err(Fault::Audit(error));
+            return Err(Fault::audit(error));
         }
         self.size = self.size.saturating_add(size);
         (self.dirty, self.is_cut) = (true, false);
@@ -97,7 +97,7 @@ impl LogFile {
             Ok(taken) => self.room = taken,
             // A file system that cannot allocate has no reserve.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => self.room = u64::MAX,
-            Err(error) if payer == Payer::Client => return Err(Fault::Audit(error)),
+            Err(error) if payer == Payer::Client => return Err(Fault::audit(error)),
             // Into the reserve; the write says if that is used up too.
             Err(_) => {}
         }
@@ -119,9 +119,9 @@ impl LogFile {
     /// # Errors
     /// It cannot be examined or opened.
     pub fn watch(&mut self) -> Result<Option<String>, Fault> {
-        self.remove_rest().map_err(Fault::Audit)?;
-        let (known, own) = (self.size, self.file.metadata().map_err(Fault::Audit)?);
-        let what = match files::metadata(&self.path).map_err(Fault::Audit)? {
+        self.remove_rest().map_err(Fault::audit)?;
+        let (known, own) = (self.size, self.file.metadata().map_err(Fault::audit)?);
+        let what = match files::metadata(&self.path).map_err(Fault::audit)? {
             None => "was removed or renamed".to_owned(),
             Some(now) if (now.dev(), now.ino()) != (own.dev(), own.ino()) => {
                 "was replaced by another".to_owned()
@@ -142,7 +142,7 @@ impl LogFile {
     /// The kernel could not write them.
     pub fn sync(&mut self) -> Result<(), Fault> {
         if self.dirty {
-            self.file.sync_data().map_err(Fault::Audit)?;
+            self.file.sync_data().map_err(Fault::audit)?;
             self.dirty = false;
         }
         Ok(())
@@ -156,19 +156,19 @@ impl LogFile {
         self.sync()?;
         let directory = self.directory().to_owned();
         let (away, new) = (directory.join(name), directory.join("audit.jsonl.new"));
-        if files::metadata(&away).map_err(Fault::Audit)?.is_some() {
-            return Err(Fault::Audit(io::ErrorKind::AlreadyExists.into()));
+        if files::metadata(&away).map_err(Fault::audit)?.is_some() {
+            return Err(Fault::audit(io::ErrorKind::AlreadyExists.into()));
         }
         // Made first: on a full disk the old one goes on.
-        let made = files::open_log(&new).map_err(Fault::Audit)?;
+        let made = files::open_log(&new).map_err(Fault::audit)?;
         match files::allocate(&made, 0, self.reserved()) {
-            Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(Fault::Audit(error)),
+            Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(Fault::audit(error)),
             Ok(()) | Err(_) => {}
         }
         // Frees what was allocated behind the end; a failure costs that space alone.
         drop(self.file.set_len(self.size));
-        files::rename(&self.path, &away).map_err(Fault::Audit)?;
-        files::rename(&new, &self.path).map_err(Fault::Audit)?;
+        files::rename(&self.path, &away).map_err(Fault::audit)?;
+        files::rename(&new, &self.path).map_err(Fault::audit)?;
         *self = Self { ends: self.ends, ..Self::open(&directory)? };
         Ok(())
     }
@@ -179,7 +179,7 @@ impl LogFile {
     /// It cannot be read.
     pub fn head(&self) -> Result<String, Fault> {
         let mut bytes = [0; 64];
-        let read = self.file.read_at(&mut bytes, 0).map_err(Fault::Audit)?;
+        let read = self.file.read_at(&mut bytes, 0).map_err(Fault::audit)?;
         Ok(String::from_utf8_lossy(bytes.get(..read).unwrap_or_default()).into_owned())
     }
 
@@ -194,14 +194,14 @@ impl LogFile {
 /// # Errors
 /// It cannot be read.
 pub fn tail_of(path: &Path) -> Result<Vec<u8>, Fault> {
-    let file = File::open(path).map_err(Fault::Audit)?;
-    let size = file.metadata().map_err(Fault::Audit)?.len();
+    let file = File::open(path).map_err(Fault::audit)?;
+    let size = file.metadata().map_err(Fault::audit)?.len();
     tail(&file, size, TAIL)
 }
 
 fn tail(mut file: &File, size: u64, most: u64) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(size.saturating_sub(most))).map_err(Fault::Audit)?;
-    file.take(most).read_to_end(&mut bytes).map_err(Fault::Audit)?;
+    file.seek(SeekFrom::Start(size.saturating_sub(most))).map_err(Fault::audit)?;
+    file.take(most).read_to_end(&mut bytes).map_err(Fault::audit)?;
     Ok(bytes)
 }

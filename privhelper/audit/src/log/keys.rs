@@ -78,15 +78,15 @@ impl KeyStore {
     }
 
     fn activate(&mut self, running: RunningKeys) -> Result<(), Fault> {
-        let slot = Slot::open(&self.location.running).map_err(Fault::Audit)?;
-        slot.write(&running.encode()).map_err(Fault::Audit)?;
+        let slot = Slot::open(&self.location.running).map_err(Fault::audit)?;
+        slot.write(&running.encode()).map_err(Fault::audit)?;
         self.active = Some((running, slot));
         Ok(())
     }
 
     fn put_next(&self, epoch: &Epoch) -> Result<(), Fault> {
-        let slot = Slot::open(&self.location.next).map_err(Fault::Audit)?;
-        slot.write_through(&epoch.encode()).map_err(Fault::Audit)
+        let slot = Slot::open(&self.location.next).map_err(Fault::audit)?;
+        slot.write_through(&epoch.encode()).map_err(Fault::audit)
     }
 
     /// Begins the first epoch once `audit keygen` has made its seed.
@@ -130,7 +130,7 @@ impl KeyStore {
             return Ok(());
         };
         evolve(running, seq, hash, is_signature);
-        slot.write(&running.encode()).map_err(Fault::Audit)
+        slot.write(&running.encode()).map_err(Fault::audit)
     }
 }
 

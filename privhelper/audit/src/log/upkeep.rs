@@ -14,7 +14,7 @@ const NOTES_MAX: usize = 16;
 impl AuditLog {
     /// Runs the upkeep that is due. A failed step is tried again a second later.
     pub fn tick(&self) {
-        let limits = *locked(&self.limits);
+        let limits = locked(&self.budget).limits;
         // A failure here also refuses the next effect.
         drop(self.sync());
         drop(self.tell_suppressed(false));
