@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use crate::log::{Event, Record};
 use crate::permit::permit;
 use crate::requests::is_done;
-use crate::root::{self, Learned};
+use crate::root::{self, Learned, NoOutcome};
 use crate::state::State;
 use crate::subscribers::Subscribers;
 use crate::work::{Id, Work};
@@ -47,7 +47,7 @@ impl State {
         } else {
             // A request of the single helper before the recorder has no family; root's programs do not know it.
             let learned = match work.state.family.as_str() {
-                "" => Learned::Unknown,
+                "" => Err(NoOutcome::Unknown),
                 family => root::learn(self, self.host.family(family), &work.order_id()),
             };
             drop(end(self, &mut work, learned));
@@ -140,14 +140,14 @@ pub fn refuse(state: &State, work: &mut Work, denied: Denied) -> Denied {
 /// Records the outcome, however long that takes, and answers. None if the recorder stops first.
 pub fn end(state: &State, work: &mut Work, learned: Learned) -> Option<Completed> {
     let (statement, failed) = match learned {
-        Learned::Outcome(outcome) => (*outcome, None),
-        Learned::Refused(close) => {
+        Ok(outcome) => (outcome, None),
+        Err(NoOutcome::Refused(close)) => {
             let code = if close.code.is_empty() { Code::Interrupted.as_str() } else { &close.code };
             let failed = Work::failed(code, &close.message);
             (Outcome { detail: close.detail, ..Outcome::default() }, Some(failed))
         }
-        Learned::Unknown => (Outcome::default(), None),
-        Learned::Later => {
+        Err(NoOutcome::Unknown) => (Outcome::default(), None),
+        Err(NoOutcome::Later) => {
             work.subscribers.abandon();
             return None;
         }

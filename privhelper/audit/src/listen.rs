@@ -20,11 +20,11 @@ const PEOPLE_MAX: [usize; 2] = [2 * sessions::EACH, 2 * sessions::MAX];
 /// The pause after a failed accept (EMFILE, ENOMEM) or thread start.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Takes systemd's sockets, told apart by the name that the kernel gives them. Without that of people nobody has a session.
+/// Takes systemd's sockets, told apart by the name that the kernel gives them. Without that of people, the last, nobody has a session.
 ///
 /// # Errors
 /// One is missing.
-pub fn sockets(host: &Host) -> Result<([UnixListener; 2], Option<UnixListener>), Fault> {
+pub fn sockets(host: &Host) -> Result<Vec<UnixListener>, Fault> {
     let mut given = listenfd::ListenFd::from_env();
     let mut listeners = (0..given.len())
         .filter_map(|index| given.take_unix_listener(index).ok().flatten())
@@ -38,17 +38,14 @@ pub fn sockets(host: &Host) -> Result<([UnixListener; 2], Option<UnixListener>),
             .ok_or_else(|| Fault::corrupt("what systemd passed (a socket is missing)"))
     };
     let people = one(&host.person_socket).ok();
-    Ok(([one(&host.recorder_socket)?, one(&host.operator_socket)?], people))
+    Ok([one(&host.recorder_socket)?, one(&host.operator_socket)?].into_iter().chain(people).collect())
 }
 
 /// Serves all sockets on threads, and runs the upkeep every second.
 ///
 /// # Errors
 /// No thread can be had.
-pub fn start(
-    state: &Arc<State>,
-    (sockets, people): ([UnixListener; 2], Option<UnixListener>),
-) -> Result<(), Fault> {
+pub fn start(state: &Arc<State>, sockets: Vec<UnixListener>) -> Result<(), Fault> {
     let shared = Arc::clone(state);
     spawn("tick", move || {
         loop {
@@ -61,7 +58,7 @@ pub fn start(
         ("operators", OPERATOR_MAX, operator::serve),
         ("people", PEOPLE_MAX, person::serve),
     ];
-    for (listener, (name, [each, total], serve)) in sockets.into_iter().chain(people).zip(kinds) {
+    for (listener, (name, [each, total], serve)) in sockets.into_iter().zip(kinds) {
         let (shared, limit) = (Arc::clone(state), Limit::new(each, total));
         spawn(name, move || accept(&listener, &limit, &shared, serve))?;
     }

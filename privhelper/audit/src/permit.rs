@@ -5,7 +5,7 @@ use crate::claims::with_state;
 use crate::host::random_id;
 use crate::log::Event;
 use crate::state::State;
-use crate::sys::sockets;
+use crate::subscribers::LAG;
 use crate::work::{Id, Work};
 use postern_peers::Class;
 use postern_policy::types::Digest;
@@ -15,6 +15,8 @@ use postern_proto::root::v1::{Envelope, Order, Parked};
 use postern_proto::v1::{Approval, OperatorShown};
 use postern_record::Json;
 use prost::Message;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -147,5 +149,8 @@ fn announce(state: &State, view: &Approval) {
         "MESSAGE={message}\nMESSAGE_ID={WAITS}\nPRIORITY=5\nSYSLOG_IDENTIFIER=postern-audit\nPOSTERN_APPROVAL={id}\n"
     ));
     // If that fails, the request is still in every operator's list.
-    drop(sockets::send_line(&state.host.announce, id));
+    drop(UnixStream::connect(&state.host.announce).and_then(|mut stream| {
+        stream.set_write_timeout(Some(LAG))?;
+        writeln!(stream, "{id}")
+    }));
 }

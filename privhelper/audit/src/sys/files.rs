@@ -3,7 +3,7 @@
 use nix::fcntl::{FallocateFlags, fallocate};
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 
 /// Returns the metadata of the file at this path, none if there is none.
@@ -64,36 +64,14 @@ fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// A small file that is overwritten in place, which erases its old content on most file systems.
-pub struct Slot(File);
-
-impl Slot {
-    /// Opens it, and creates it if absent.
-    ///
-    /// # Errors
-    /// As open(2).
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        open(options.custom_flags(nix::libc::O_NOFOLLOW), path).map(Self)
-    }
-
-    /// Writes from its beginning. The content always has the same size, so nothing of before stays.
-    ///
-    /// # Errors
-    /// As pwrite(2).
-    pub fn write(&self, content: &str) -> io::Result<()> {
-        self.0.write_all_at(content.as_bytes(), 0)
-    }
-
-    /// Writes as [`Self::write`] and waits for the disk.
-    ///
-    /// # Errors
-    /// As pwrite(2) and fdatasync(2).
-    pub fn write_through(&self, content: &str) -> io::Result<()> {
-        self.write(content)?;
-        self.0.sync_data()
-    }
+/// Opens a small file that is overwritten in place, which erases its old content on most file systems; creates it if absent.
+///
+/// # Errors
+/// As open(2).
+pub fn open_slot(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    open(options.custom_flags(nix::libc::O_NOFOLLOW), path)
 }
 
 /// Disk space that is freed while operators pause or undo on a full disk.
@@ -111,8 +89,7 @@ impl Reserve {
     /// # Errors
     /// The file cannot be opened. A disk that is full now is no error: the space is taken later.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let Slot(file) = Slot::open(path)?;
-        let reserve = Self(file);
+        let reserve = Self(open_slot(path)?);
         reserve.keep();
         Ok(reserve)
     }

@@ -1,9 +1,8 @@
-//! Unix sockets: messages to the journal, and to operators' terminals.
+//! Messages to systemd's journal.
 
-use std::io::{self, Write};
-use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::io;
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The journal's socket. Messages may be lost: nothing waits for them.
 pub struct Journal {
@@ -27,14 +26,4 @@ impl Journal {
         // The log has every record too.
         drop(self.socket.send_to(fields.as_bytes(), &self.path));
     }
-}
-
-/// Writes one line to a socket and closes it.
-///
-/// # Errors
-/// Nobody listens, or takes it within a second.
-pub fn send_line(path: &Path, line: &str) -> io::Result<()> {
-    let mut stream = UnixStream::connect(path)?;
-    stream.set_write_timeout(Some(Duration::from_secs(1)))?;
-    stream.write_all(format!("{line}\n").as_bytes())
 }
