@@ -121,7 +121,7 @@ impl KeyStore {
         let tip = Tip { epoch: *epoch, seq: *seq, hash: *hash, next, boots: *boots };
         let boots = boots.map(|key| key.to_string());
         let own = Json::new().text("public", &signer.public().to_string()).text("next", &next.to_string());
-        Some(own.texts("boots", boots.iter().map(String::as_str)).text("signature", &signer.sign(&tip)))
+        Some(own.texts("boots", boots).text("signature", &signer.sign(&tip)))
     }
 
     /// Evolves the keys after a record was appended, so that no effect of it finds the key that sealed it.

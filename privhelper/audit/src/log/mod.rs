@@ -106,8 +106,7 @@ impl AuditLog {
     /// # Errors
     /// The log cannot take it.
     pub fn note(&self, event: Event, record: &Record) -> Result<u64, Fault> {
-        let mut chain = self.watched()?;
-        Ok(self.append(&mut chain, event, record)?.seq)
+        Ok(self.append(&mut *self.watched()?, event, record)?.seq)
     }
 
     /// Records and waits for the disk.
