@@ -46,16 +46,12 @@ use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// The job of the request's own unit, by verb and `now`.
-const JOBS: [(VerbId, bool, VerbId); 8] = [
-    (UnitStart, false, UnitStart),
-    (UnitStop, false, UnitStop),
-    (UnitRestart, false, UnitRestart),
-    (UnitTryRestart, false, UnitRestart),
-    (UnitReload, false, UnitReload),
-    (UnitEnable, true, UnitStart),
-    (UnitDisable, true, UnitStop),
-    (UnitMask, true, UnitStop),
+/// The jobs of the request's own unit: by which verbs, and by which with `now`.
+const JOBS: [(VerbId, &[VerbId], &[VerbId]); 4] = [
+    (UnitStart, &[UnitStart], &[UnitEnable]),
+    (UnitStop, &[UnitStop], &[UnitDisable, UnitMask]),
+    (UnitRestart, &[UnitRestart, UnitTryRestart], &[]),
+    (UnitReload, &[UnitReload], &[]),
 ];
 
 /// Which jobs pull in which job of which neighbours.
@@ -103,6 +99,10 @@ pub fn affected_units<E: From<Denied>>(
             return Ok(UnitFacts { state, affected: walk.affected });
         }
         let units = look_up(&missing)?;
+        if units.len() != missing.len() {
+            // A unit without properties would be asked for again without end, or be taken for another.
+            return Err(Denied::new(Code::Interrupted, "systemd did not describe every unit").into());
+        }
         known.extend(missing.into_iter().zip(units));
     }
 }
@@ -124,8 +124,9 @@ impl<'a> Walk<'a> {
     fn begin(&mut self) {
         let (verb, now) = (self.request.verb, self.request.now);
         let Some(unit) = self.known.get(&self.request.unit) else { return };
-        let job = JOBS.into_iter().find(|(of, needs_now, _)| *of == verb && (now || !needs_now));
-        if let Some((.., job)) = job.filter(|(.., job)| verb != UnitTryRestart || changes(*job, unit)) {
+        let is_among = |verbs: &[VerbId]| verbs.contains(&verb);
+        let job = JOBS.into_iter().find(|(_, by, with_now)| is_among(by) || (now && is_among(with_now)));
+        if let Some((job, ..)) = job.filter(|(job, ..)| verb != UnitTryRestart || changes(*job, unit)) {
             self.seen.insert((job, &unit.state.id));
             self.jobs.push_back((job, unit));
         }

@@ -34,17 +34,6 @@ pub struct Waiting {
     pub content: Arc<Vec<Vec<u8>>>,
 }
 
-/// People's agreement to one order.
-#[derive(Debug, Clone, Default)]
-pub struct Consent {
-    /// Which approval.
-    pub id: String,
-    /// The approval digest.
-    pub digest: Vec<u8>,
-    /// The uids that approved it.
-    pub uids: Vec<u32>,
-}
-
 /// Decision of the operators; `None` while one is awaited.
 type Decided = Option<Result<(), Denied>>;
 
@@ -75,19 +64,18 @@ impl Approvals {
         Ok(())
     }
 
-    /// Waits until enough people approve, while `is_wanted` permits.
+    /// Waits until enough people approve, while `is_wanted` permits; returns the order with the uids that did.
     ///
     /// # Errors
     /// `not_approved` with the operator's reason, `approval_expired`.
     pub fn wait(
         &self,
-        id: String,
+        id: &str,
         is_wanted: impl Fn(&Waiting) -> Result<(), Denied>,
-    ) -> Result<Consent, Denied> {
+    ) -> Result<Waiting, Denied> {
         let mut inner = locked(&self.inner);
         loop {
-            let own = inner.waiting.iter_mut().find(|(one, _)| one.view.approval_id == id);
-            let (one, decided) = own.ok_or_else(unknown)?;
+            let (one, decided) = inner.find(id)?;
             if let Some(ended) = decided.take().or_else(|| is_wanted(one).err().map(Err)) {
                 let one = one.clone();
                 inner.waiting.retain(|(other, _)| other.view.approval_id != id);
@@ -97,8 +85,7 @@ impl Approvals {
                     Err(denied) => denied.code.as_str(),
                 };
                 inner.notify(&one.view, word);
-                let (digest, uids) = (one.digest.as_bytes().to_vec(), one.view.approved_by);
-                return ended.map(|()| Consent { id, digest, uids });
+                return ended.map(|()| one);
             }
             inner = self.changed.wait_timeout(inner, CHECK).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -114,13 +101,7 @@ impl Approvals {
     /// # Errors
     /// `unknown_request`.
     pub fn show(&self, id: &str) -> Result<Waiting, Denied> {
-        let inner = locked(&self.inner);
-        inner
-            .waiting
-            .iter()
-            .find(|(one, _)| one.view.approval_id == id)
-            .map(|(one, _)| one.clone())
-            .ok_or_else(unknown)
+        locked(&self.inner).find(id).map(|(one, _)| one.clone())
     }
 
     /// Subscribes to the requests that wait, start to wait or stop waiting.
@@ -148,10 +129,10 @@ impl Approvals {
         record: impl FnOnce(&Waiting, bool) -> Result<(), Denied>,
     ) -> Result<u32, Denied> {
         let mut inner = locked(&self.inner);
-        let open = |(one, decided): &&mut (Waiting, Decided)| {
-            one.view.approval_id == decide.approval_id && decided.is_none()
-        };
-        let (one, decided) = inner.waiting.iter_mut().find(open).ok_or_else(unknown)?;
+        let (one, decided) = inner.find(&decide.approval_id)?;
+        if decided.is_some() {
+            return Err(unknown());
+        }
         match decide.verdict() {
             Verdict::Unspecified => {
                 return Err(Denied::new(Code::InvalidArgument, "verdict: must be APPROVE or DENY"));
@@ -200,6 +181,10 @@ impl Approvals {
 }
 
 impl Inner {
+    fn find(&mut self, id: &str) -> Result<&mut (Waiting, Decided), Denied> {
+        self.waiting.iter_mut().find(|(one, _)| one.view.approval_id == id).ok_or_else(unknown)
+    }
+
     /// Checks that another request of this user may wait.
     fn admit(&self, uid: u32, limits: ApprovalLimits) -> Result<(), Denied> {
         let own = self.waiting.iter().filter(|(one, _)| one.view.uid == uid).count();

@@ -3,7 +3,7 @@
 use crate::claims;
 use crate::execute;
 use crate::keep::keep;
-use crate::log::{Event, Record, size_and_digest};
+use crate::log::{Event, Mark, Record, size_and_digest};
 use crate::requests::Taken;
 use crate::state::State;
 use crate::subscribers::{LAG, refused};
@@ -15,6 +15,7 @@ use postern_proto::link::{self, Kind};
 use postern_proto::root::v1::{
     Claim, Close, CloseReason, Hello, Note, Recall, Recalled, Recorded, RecorderOrder, RequestState,
 };
+use prost::Message;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -24,150 +25,204 @@ use std::time::Duration;
 const FRAME_TIME: Duration = Duration::from_secs(10);
 /// Memory of an order besides its bytes.
 const OVERHEAD: usize = 64 * 1024;
-/// The events that a note may have.
-const NOTES: [Event; 6] =
-    [Event::Served, Event::Previewed, Event::Refused, Event::Malformed, Event::Suppressed, Event::Note];
 /// Families of effects.
 const FAMILIES: [&str; 5] = ["files", "units", "packages", "commands", "users"];
 
-/// Why a connection ends.
-enum Ended {
-    /// The last frame was sent, or the other end is gone.
-    Done,
-    /// The frame is malformed.
-    Malformed(Vec<u8>),
-}
-
-impl From<io::Error> for Ended {
-    fn from(_: io::Error) -> Self {
-        Self::Done
-    }
+/// One connection, and the payload of its last frame. `InvalidData` ends it as malformed.
+struct Broker<'a> {
+    state: &'a State,
+    stream: UnixStream,
+    payload: Vec<u8>,
 }
 
 /// Serves one connection of the broker to its end.
-pub fn serve(state: &State, mut stream: UnixStream, peer: Peer) {
+pub fn serve(state: &State, stream: UnixStream, peer: Peer) {
     if peer.uid != state.host.peer_uid {
         return;
     }
-    let Ok(mut last) = stream.try_clone() else { return };
-    if let Err(Ended::Malformed(bytes)) = converse(state, &mut stream) {
-        let own = size_and_digest(u64::try_from(bytes.len()).unwrap_or(u64::MAX), Digest::of(&[&bytes]));
+    let mut broker = Broker { state, stream, payload: Vec::new() };
+    if broker.converse().is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {
+        let size = u64::try_from(broker.payload.len()).unwrap_or(u64::MAX);
+        let own = size_and_digest(size, Digest::of(&[&broker.payload]));
         let client = Some(peer);
         if state.admit(peer.uid, Class::Read).is_ok() {
             // The connection ends either way.
             drop(state.log.note(Event::Malformed, &Record { own, client, ..Record::default() }));
         }
-        let close = Close { reason: CloseReason::Malformed.into(), ..Close::default() };
-        drop(link::send(&mut last, Kind::Close, &close));
+        drop(broker.close(CloseReason::Malformed));
     }
 }
 
-fn converse(state: &State, stream: &mut UnixStream) -> Result<(), Ended> {
-    stream.set_write_timeout(Some(LAG))?;
-    let (kind, payload) = next(stream, Some(FRAME_TIME))?;
-    let hello = link::strict::<Hello>(&payload).filter(|_| kind == Kind::Hello);
-    if hello.ok_or(Ended::Malformed(payload))?.build != link::build() {
-        let close = Close { reason: CloseReason::WrongBuild.into(), ..Close::default() };
-        return Ok(link::send(stream, Kind::Close, &close)?);
-    }
-    loop {
-        // Notes and recalls have no time limit between them.
-        let (kind, payload) = next(stream, None)?;
-        if state.is_stopping() {
-            return Ok(());
-        }
-        let handlers: [(Kind, Handler); 4] = [
-            (Kind::Note, note),
-            (Kind::Recall, recall),
-            (Kind::RecorderInspect, |state, stream, payload| order(state, stream, payload, false)),
-            (Kind::RecorderExecute, |state, stream, payload| order(state, stream, payload, true)),
-        ];
-        let handle = handlers.into_iter().find(|(of, _)| *of == kind);
-        let is_last = handle.map_or(Ok(None), |(_, handle)| handle(state, stream, &payload))?;
-        if is_last.ok_or(Ended::Malformed(payload))? {
-            return Ok(());
-        }
-    }
+/// The error of a frame that is not what was expected.
+fn malformed() -> io::Error {
+    io::ErrorKind::InvalidData.into()
 }
 
-/// Handles one frame. None: it is malformed; true: it was the last of the connection.
-type Handler = fn(&State, &mut UnixStream, &[u8]) -> Result<Option<bool>, Ended>;
-
-/// Reads one frame.
-fn next(stream: &mut UnixStream, limit: Option<Duration>) -> Result<(Kind, Vec<u8>), Ended> {
-    stream.set_read_timeout(limit)?;
-    match link::read(stream) {
-        Ok(frame) => frame.ok_or(Ended::Done),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(Ended::Malformed(Vec::new())),
-        Err(_) => Err(Ended::Done),
-    }
-}
-
-/// Records an event without an effect.
-fn note(state: &State, stream: &mut UnixStream, payload: &[u8]) -> Result<Option<bool>, Ended> {
-    let Some(claim) = link::strict::<Note>(payload).and_then(|note| note.claim) else { return Ok(None) };
-    let event = NOTES.iter().find(|event| event.as_str() == claim.event);
-    let uid = claim.uid;
-    let Some((event, (mut record, session))) = event.zip(record(claim)) else { return Ok(None) };
-    let noted = state.admit(uid, Class::Read).and_then(|()| {
-        record.asked_by = state.asker(&session, uid, record.claim.claimed_uid);
-        match record.claim.verb.as_str() {
-            "request.keep" if *event == Event::Served => keep(state, &record),
-            _ => Ok(state.log.note(*event, &record).map(drop)?),
+impl Broker<'_> {
+    fn converse(&mut self) -> io::Result<()> {
+        self.stream.set_write_timeout(Some(LAG))?;
+        self.expect(Kind::Hello)?;
+        if self.decoded::<Hello>()?.build != link::build() {
+            return self.close(CloseReason::WrongBuild);
         }
-    });
-    match noted {
-        Ok(()) => link::send(stream, Kind::Recorded, &Recorded::default())?,
-        Err(denied) => {
-            link::send(stream, Kind::Close, &refused(denied.code.as_str(), &denied.message))?;
-            return Ok(Some(true));
+        loop {
+            // Notes and recalls have no time limit between them.
+            let kind = self.next(None)?;
+            if self.state.is_stopping() {
+                return Ok(());
+            }
+            let goes_on = if kind == Kind::Note {
+                self.note()?
+            } else if kind == Kind::Recall {
+                self.recall()?
+            } else if [Kind::RecorderInspect, Kind::RecorderExecute].contains(&kind) {
+                self.order(kind == Kind::RecorderExecute)?
+            } else {
+                return Err(malformed());
+            };
+            if !goes_on {
+                return Ok(());
+            }
         }
     }
-    Ok(Some(false))
-}
 
-/// Returns the state of a request id. The connection continues, or follows the request.
-fn recall(state: &State, stream: &mut UnixStream, payload: &[u8]) -> Result<Option<bool>, Ended> {
-    let id = |recall: Recall| Some((RequestId::new(&recall.request_id).ok()?, recall));
-    let Some((id, recall)) = link::strict::<Recall>(payload).and_then(id) else { return Ok(None) };
-    let digest = Some(recall.body_sha256.as_slice()).filter(|digest| !digest.is_empty());
-    let (recalled, follows) = state.requests.recall(recall.uid, &id, digest, state.host.audit.unix());
-    if let Some(running) = follows.filter(|_| recall.attach) {
-        running.attach(stream.try_clone()?);
-        return Ok(Some(true));
+    /// Reads one frame.
+    fn next(&mut self, limit: Option<Duration>) -> io::Result<Kind> {
+        self.payload.clear();
+        self.stream.set_read_timeout(limit)?;
+        let (kind, payload) = link::read(&mut self.stream)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.payload = payload;
+        Ok(kind)
     }
-    let asker = state.asker(&recall.session, recall.uid, recall.claimed_uid);
-    let person_uid = asker.map_or(0, |asker| asker.uid);
-    link::send(stream, Kind::Recalled, &Recalled { person_uid, ..recalled })?;
-    Ok(Some(recall.attach))
-}
 
-/// Runs an order: an effect, or a read.
-fn order(
-    state: &State,
-    stream: &mut UnixStream,
-    payload: &[u8],
-    is_effect: bool,
-) -> Result<Option<bool>, Ended> {
-    let Some(request) = link::strict::<RecorderOrder>(payload) else { return Ok(None) };
-    let Some(mut work) = work_of(state, request.claim, request.order, request.body_sha256) else {
-        return Ok(None);
-    };
-    let (bytes, secrets) = (request.content_bytes, request.secrets);
-    let Some(_permit) = receive(state, stream, &mut work, bytes, secrets)? else { return Ok(Some(true)) };
-    // Of reads, only one that needs people takes its id.
-    let takes_id = is_effect || (work.record.claim.event == "served" && work.record.claim.decision == "ask");
-    if !takes_id || take(state, stream, &mut work)? {
-        let watch = stream.try_clone()?;
-        let is_wanted = || !hung_up(&watch);
-        if is_effect {
-            // Both the answer and the refusal were sent to all who follow.
-            drop(execute::execute(state, work, is_wanted));
-        } else {
-            execute::inspect(state, work, is_wanted);
+    /// Reads the next frame of an order or a greeting.
+    fn expect(&mut self, kind: Kind) -> io::Result<()> {
+        if self.next(Some(FRAME_TIME))? == kind { Ok(()) } else { Err(malformed()) }
+    }
+
+    fn decoded<M: Message + Default>(&self) -> io::Result<M> {
+        link::strict(&self.payload).ok_or_else(malformed)
+    }
+
+    fn close(&mut self, reason: CloseReason) -> io::Result<()> {
+        let close = Close { reason: reason.into(), ..Close::default() };
+        link::send(&mut self.stream, Kind::Close, &close)
+    }
+
+    /// Records an event without an effect. False: the connection ends, as below.
+    fn note(&mut self) -> io::Result<bool> {
+        let claim = self.decoded::<Note>()?.claim.ok_or_else(malformed)?;
+        let event = Event::ALL.iter().find(|event| event.as_str() == claim.event && event.is(Mark::Noted));
+        let event = *event.ok_or_else(malformed)?;
+        let (uid, state) = (claim.uid, self.state);
+        let record = record(state, claim).ok_or_else(malformed)?;
+        let noted = state.admit(uid, Class::Read).and_then(|()| match record.claim.verb.as_str() {
+            "request.keep" if event == Event::Served => keep(state, &record),
+            _ => Ok(state.log.note(event, &record).map(drop)?),
+        });
+        match &noted {
+            Ok(()) => link::send(&mut self.stream, Kind::Recorded, &Recorded::default())?,
+            Err(denied) => {
+                let close = refused(denied.code.as_str(), &denied.message);
+                link::send(&mut self.stream, Kind::Close, &close)?;
+            }
         }
+        Ok(noted.is_ok())
     }
-    Ok(Some(true))
+
+    /// Returns the state of a request id. The connection continues, or follows the request.
+    fn recall(&mut self) -> io::Result<bool> {
+        let (state, recall) = (self.state, self.decoded::<Recall>()?);
+        let id = RequestId::new(&recall.request_id).map_err(|_| malformed())?;
+        let digest = Some(recall.body_sha256.as_slice()).filter(|digest| !digest.is_empty());
+        let (recalled, follows) = state.requests.recall(recall.uid, &id, digest, state.host.audit.unix());
+        if let Some(running) = follows.filter(|_| recall.attach) {
+            running.attach(self.stream.try_clone()?);
+            return Ok(false);
+        }
+        let asker = state.asker(&recall.session, recall.uid, recall.claimed_uid);
+        let person_uid = asker.map_or(0, |asker| asker.uid);
+        link::send(&mut self.stream, Kind::Recalled, &Recalled { person_uid, ..recalled })?;
+        Ok(!recall.attach)
+    }
+
+    /// Runs an order, an effect or a read: the last of the connection.
+    fn order(&mut self, is_effect: bool) -> io::Result<bool> {
+        let RecorderOrder { claim, order, body_sha256, content_bytes, secrets } = self.decoded()?;
+        let mut work = work_of(self.state, claim, order, body_sha256).ok_or_else(malformed)?;
+        let Some(_permit) = self.receive(&mut work, content_bytes, secrets)? else { return Ok(false) };
+        // Of reads, only one that needs people takes its id.
+        let takes_id =
+            is_effect || (work.record.claim.event == "served" && work.record.claim.decision == "ask");
+        if !takes_id || self.take(&mut work)? {
+            let is_wanted = || !hung_up(&self.stream);
+            if is_effect {
+                // Both the answer and the refusal were sent to all who follow.
+                drop(execute::execute(self.state, work, is_wanted));
+            } else {
+                execute::inspect(self.state, work, is_wanted);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads content and secrets into memory. None: there is no room for them now, and the broker was told.
+    fn receive(&mut self, work: &mut Work, content: u64, secrets: bool) -> io::Result<Option<Permit>> {
+        work.subscribers.add(self.stream.try_clone()?);
+        let content = usize::try_from(content).unwrap_or(usize::MAX);
+        let amount = content.saturating_add(work.order.len()).saturating_add(OVERHEAD);
+        let Some(permit) = self.state.memory.take(work.state.uid, amount) else {
+            let why = "too much waits in memory already; ask again later";
+            let code = if work.record.claim.decision == "ask" { Code::TooManyPending } else { Code::Busy };
+            turn_away(self.state, work, Denied::new(code, why));
+            return Ok(None);
+        };
+        let (mut left, mut parts) = (content, Vec::new());
+        while left > 0 {
+            self.expect(Kind::Content)?;
+            let rest = left.checked_sub(self.payload.len()).filter(|_| !self.payload.is_empty());
+            left = rest.ok_or_else(malformed)?;
+            parts.push(std::mem::take(&mut self.payload));
+        }
+        work.content = Arc::new(parts);
+        if secrets {
+            self.expect(Kind::Secrets)?;
+            work.secrets = Some(std::mem::take(&mut self.payload));
+        }
+        Ok(Some(permit))
+    }
+
+    /// Takes the request's id. False: it is known, and the broker was told or follows it now.
+    fn take(&mut self, work: &mut Work) -> io::Result<bool> {
+        let now = self.state.host.audit.unix();
+        let denied = match self.state.requests.take(work.state.clone(), &work.subscribers, now) {
+            Ok(()) => {
+                work.id = Id::Taken;
+                return Ok(true);
+            }
+            Err(Taken::Running(running)) => {
+                running.attach(self.stream.try_clone()?);
+                return Ok(false);
+            }
+            Err(Taken::Known(recalled)) => match recalled.state.as_str() {
+                "conflict" => {
+                    let why = "this request_id is of another request; use a new one";
+                    Denied::new(Code::RequestIdConflict, why)
+                }
+                "expired" => {
+                    let why = "this request_id is older than 24 hours or ahead of the clock; use a new one";
+                    Denied::new(Code::RequestIdExpired, why)
+                }
+                _ => {
+                    link::send(&mut self.stream, Kind::Recalled, &*recalled)?;
+                    return Ok(false);
+                }
+            },
+            Err(Taken::Full(denied)) => denied,
+        };
+        turn_away(self.state, work, denied);
+        Ok(false)
+    }
 }
 
 /// Returns the work of a well-formed claim.
@@ -175,85 +230,16 @@ fn work_of(state: &State, claim: Option<Claim>, order: Vec<u8>, body_sha256: Vec
     let claim = claim.filter(|claim| FAMILIES.contains(&claim.family.as_str()))?;
     RequestId::new(&claim.request_id).ok()?;
     let known = claims::state(&claim, body_sha256);
-    let (mut record, session) = record(claim)?;
-    record.asked_by = state.asker(&session, known.uid, known.claimed_uid);
+    let record = record(state, claim)?;
     let session = record.asked_by.as_ref().map_or_else(String::new, |asker| asker.session.clone());
     let known = RequestState { asked_by: record.person_uid(), session, ..known };
     Some(Work::new(record, known, order))
 }
 
-/// Returns the record of a claim, and the token that it quotes, which nobody who reads the claim gets.
-fn record(mut claim: Claim) -> Option<(Record, String)> {
-    let session = std::mem::take(&mut claim.session);
-    Some((claims::record(claim)?, session))
-}
-
-/// Reads content and secrets into memory. None: there is no room for them now, and the broker was told.
-fn receive(
-    state: &State,
-    stream: &mut UnixStream,
-    work: &mut Work,
-    content_bytes: u64,
-    secrets: bool,
-) -> Result<Option<Permit>, Ended> {
-    work.subscribers.add(stream.try_clone()?);
-    let content = usize::try_from(content_bytes).unwrap_or(usize::MAX);
-    let amount = content.saturating_add(work.order.len()).saturating_add(OVERHEAD);
-    let Some(permit) = state.memory.take(work.state.uid, amount) else {
-        let why = "too much waits in memory already; ask again later";
-        let code = if work.record.claim.decision == "ask" { Code::TooManyPending } else { Code::Busy };
-        turn_away(state, work, Denied::new(code, why));
-        return Ok(None);
-    };
-    let (mut left, mut parts) = (content, Vec::new());
-    while left > 0 {
-        let (kind, part) = next(stream, Some(FRAME_TIME))?;
-        match left.checked_sub(part.len()).filter(|_| kind == Kind::Content && !part.is_empty()) {
-            Some(rest) => left = rest,
-            None => return Err(Ended::Malformed(part)),
-        }
-        parts.push(part);
-    }
-    work.content = Arc::new(parts);
-    if secrets {
-        let (kind, payload) = next(stream, Some(FRAME_TIME))?;
-        if kind != Kind::Secrets {
-            return Err(Ended::Malformed(Vec::new()));
-        }
-        work.secrets = Some(payload);
-    }
-    Ok(Some(permit))
-}
-
-/// Takes the request's id. False: it is known, and the broker was told or follows it now.
-fn take(state: &State, stream: &mut UnixStream, work: &mut Work) -> Result<bool, Ended> {
-    let denied = match state.requests.take(work.state.clone(), &work.subscribers, state.host.audit.unix()) {
-        Ok(()) => {
-            work.id = Id::Taken;
-            return Ok(true);
-        }
-        Err(Taken::Running(running)) => {
-            running.attach(stream.try_clone()?);
-            return Ok(false);
-        }
-        Err(Taken::Known(recalled)) => match recalled.state.as_str() {
-            "conflict" => {
-                let why = "this request_id is of another request; use a new one";
-                Denied::new(Code::RequestIdConflict, why)
-            }
-            "expired" => {
-                let why = "this request_id is older than 24 hours or ahead of the clock; use a new one";
-                Denied::new(Code::RequestIdExpired, why)
-            }
-            _ => {
-                link::send(stream, Kind::Recalled, &*recalled)?;
-                return Ok(false);
-            }
-        },
-        Err(Taken::Full(denied)) => denied,
-    };
-    turn_away(state, work, denied);
-    Ok(false)
+/// Returns the record of a claim with the person whose token it quotes; nobody who reads the claim gets that.
+fn record(state: &State, mut claim: Claim) -> Option<Record> {
+    let asked_by = state.asker(&std::mem::take(&mut claim.session), claim.uid, claim.claimed_uid);
+    Some(Record { asked_by, ..claims::record(claim)? })
 }
 
 /// Refuses an order that no budget has counted yet: who sends many of them gets no record of each.

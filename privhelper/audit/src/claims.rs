@@ -48,16 +48,15 @@ pub fn record(claim: Claim) -> Option<Record> {
     let is_id = |id: &str| id.is_empty() || RequestId::new(id).is_ok();
     let is_bounded = short.into_iter().chain(&claim.capabilities).all(|text| is_text(text, TEXT_MAX))
         && [&claim.target, &claim.detail].into_iter().all(|text| is_text(text, LONG_MAX))
-        && claim.objects.len() <= OBJECTS_MAX
-        && claim.touches.len() <= OBJECTS_MAX
-        && claim.loaded_by.len() <= OBJECTS_MAX
-        && claim.capabilities.len() <= OBJECTS_MAX;
+        && [&claim.objects, &claim.touches, &claim.loaded_by, &claim.capabilities]
+            .iter()
+            .all(|all| all.len() <= OBJECTS_MAX);
     if !is_bounded || !is_id(&claim.request_id) || !is_id(&claim.undo_of) {
         return None;
     }
     let object = |text: &str| if text.is_empty() { Some(Json::new()) } else { Json::parse(text) };
     let risk = Json::new().number("score", claim.risk_score);
-    let risk = risk.texts("capabilities", claim.capabilities.iter().map(String::as_str));
+    let risk = risk.texts("capabilities", &claim.capabilities);
     let outcome = Json::new().text("status", &claim.status).text("code", &claim.code);
     Some(Record {
         own: own(&claim)?,
@@ -160,14 +159,13 @@ pub fn put_statement(record: &mut Record, outcome: &Outcome) {
 pub fn outcome(completed: &Completed, objects: &[String], detail: &str) -> Json {
     let status = completed.status().as_str_name().trim_start_matches("STATUS_").to_ascii_lowercase();
     let json = Json::new().text("status", &status).text("code", &completed.code).text("detail", detail);
-    let json = json.texts("objects", objects.iter().map(String::as_str));
+    let json = json.texts("objects", objects);
     let packages = completed.packages.iter().map(|package| format!("{} {}", package.name, package.installed));
-    let packages = packages.collect::<Vec<_>>();
     let files = completed.files.iter().map(|file| {
         let json = Json::new().text("path", &file.path).number("size", file.size);
         json.text("sha256", &file.sha256).text("mode", &file.mode)
     });
-    let json = json.objects("files", files).texts("packages", packages.iter().map(String::as_str));
+    let json = json.objects("files", files).texts("packages", packages);
     let unit = completed.unit.as_ref().map_or_else(Json::new, |unit| {
         Json::new().text("id", &unit.id).text("active", &unit.active).text("enabled", &unit.enabled)
     });

@@ -1,10 +1,11 @@
 //! The life of one order: consent, turn, `begin` on disk, root, `end` on disk.
 
 use crate::claims::{self, with_state};
+use crate::fault::Fault;
 use crate::log::{Event, Record};
 use crate::permit::permit;
 use crate::requests::is_done;
-use crate::root::{self, Learned};
+use crate::root::{self, Learned, NoOutcome};
 use crate::state::State;
 use crate::subscribers::Subscribers;
 use crate::work::{Id, Work};
@@ -46,7 +47,7 @@ impl State {
         } else {
             // A request of the single helper before the recorder has no family; root's programs do not know it.
             let learned = match work.state.family.as_str() {
-                "" => Learned::Unknown,
+                "" => Err(NoOutcome::Unknown),
                 family => root::learn(self, self.host.family(family), &work.order_id()),
             };
             drop(end(self, &mut work, learned));
@@ -106,21 +107,28 @@ fn begin(state: &State, work: &mut Work) -> Result<u64, Denied> {
     Ok(seq)
 }
 
+/// Records the end of an order that changed nothing, with its state if a record has taken its id.
+fn note_end(state: &State, work: &mut Work, event: Event, completed: &Completed) -> Result<u64, Fault> {
+    work.record.own = Json::new();
+    if work.id != Id::Recorded {
+        return state.log.note(event, &work.record);
+    }
+    let ended = work.ended(completed, Vec::new());
+    work.record.own = with_state(Json::new(), &ended);
+    let noted = state.log.durable(event, &work.record);
+    state.requests.restore(ended);
+    noted
+}
+
 /// Records and sends that nothing was done. An id that a record has taken stays taken.
 pub fn refuse(state: &State, work: &mut Work, denied: Denied) -> Denied {
     let code = denied.code.as_str();
-    let completed = Work::failed(code, &denied.message);
-    let ended = work.ended(&completed, Vec::new());
-    work.record.own = if work.id == Id::Recorded { with_state(Json::new(), &ended) } else { Json::new() };
     let outcome = Json::new().text("status", "refused").text("code", code);
     work.record.outcome = outcome.text("detail", &denied.message).text("missing", &denied.missing);
-    // The refusal counts even if the log cannot take it; a recorded id then ends at the next start.
-    if work.id == Id::Recorded {
-        drop(state.log.durable(Event::Refused, &work.record));
-        state.requests.restore(ended);
-    } else if denied.code != Code::RateLimited {
-        // A request over the budget is counted instead.
-        drop(state.log.note(Event::Refused, &work.record));
+    // A request over the budget is counted instead.
+    if work.id == Id::Recorded || denied.code != Code::RateLimited {
+        // The refusal counts even if the log cannot take it; a recorded id then ends at the next start.
+        drop(note_end(state, work, Event::Refused, &Work::failed(code, &denied.message)));
     }
     if work.id == Id::Taken {
         state.requests.release(work.state.uid, &work.state.request_id);
@@ -132,14 +140,14 @@ pub fn refuse(state: &State, work: &mut Work, denied: Denied) -> Denied {
 /// Records the outcome, however long that takes, and answers. None if the recorder stops first.
 pub fn end(state: &State, work: &mut Work, learned: Learned) -> Option<Completed> {
     let (statement, failed) = match learned {
-        Learned::Outcome(outcome) => (*outcome, None),
-        Learned::Refused(close) => {
+        Ok(outcome) => (outcome, None),
+        Err(NoOutcome::Refused(close)) => {
             let code = if close.code.is_empty() { Code::Interrupted.as_str() } else { &close.code };
             let failed = Work::failed(code, &close.message);
             (Outcome { detail: close.detail, ..Outcome::default() }, Some(failed))
         }
-        Learned::Unknown => (Outcome::default(), None),
-        Learned::Later => {
+        Err(NoOutcome::Unknown) => (Outcome::default(), None),
+        Err(NoOutcome::Later) => {
             work.subscribers.abandon();
             return None;
         }
@@ -193,26 +201,29 @@ pub fn end(state: &State, work: &mut Work, learned: Learned) -> Option<Completed
     Some(completed)
 }
 
-/// Runs a read that is recorded as `served` before its content leaves, or asks for facts about files, which are not recorded. Answers either way.
+/// Runs a read that is recorded as `served` before its content leaves, or asks for facts about files, which are not recorded.
+/// Answers either way.
 pub fn inspect(state: &State, mut work: Work, is_wanted: impl Fn() -> bool) {
     let is_read = work.record.claim.event == "served";
     let permitted = if is_read { permit(state, &mut work, Class::Read, &is_wanted) } else { Ok(()) };
     let done = Completed { status: Status::Done.into(), ..Completed::default() };
     let early = Record { outcome: claims::outcome(&done, &[], ""), ..work.record.clone() };
-    let note = || state.log.note(Event::Served, &early).map(drop).map_err(Denied::from);
-    let answered = permitted.and_then(|()| root::inspect(state, &work, is_read, note));
-    let answered = answered.and_then(|root::Answer { recorded, held, is_noted }| {
-        let is_recorded = work.id == Id::Recorded;
-        let served = recorded.completed.as_ref();
-        if let Some(completed) = served.filter(|done| is_recorded || !is_noted || !is_done(done)) {
-            let ended = work.ended(completed, Vec::new());
+    // The last event is held: its record can say how the read ended.
+    let (mut held, mut noted) = (None, None);
+    let event = |payload: &[u8]| {
+        let Some(first) = held.replace(payload.to_vec()) else { return };
+        if noted.get_or_insert_with(|| state.log.note(Event::Served, &early)).is_ok() {
+            work.subscribers.send(Kind::Event, &first);
+        }
+    };
+    let answered = permitted.and_then(|()| root::inspect(state, &work, is_read, event));
+    let answered = answered.and_then(|recorded| {
+        let is_noted = noted.transpose()?.is_some();
+        let says_more = |done: &&Completed| work.id == Id::Recorded || !is_noted || !is_done(done);
+        if let Some(completed) = recorded.completed.as_ref().filter(says_more) {
             work.record.outcome = claims::outcome(completed, &[], "");
             work.record.duration_us = Some(completed.duration_us);
-            work.record.own = if is_recorded { with_state(Json::new(), &ended) } else { Json::new() };
-            state.log.note(Event::Served, &work.record)?;
-            if is_recorded {
-                state.requests.restore(ended);
-            }
+            note_end(state, &mut work, Event::Served, completed)?;
         }
         if let Some(last) = held {
             work.subscribers.send(Kind::Event, &last);

@@ -78,7 +78,7 @@ impl Host {
             passwd: "/etc/passwd".into(),
             group: "/etc/group".into(),
             owner_uid: 0,
-            peer_uid: peer_uid.ok_or(Fault::Corrupt("the user postern-broker"))?,
+            peer_uid: peer_uid.ok_or_else(|| Fault::corrupt("the user postern-broker"))?,
         })
     }
 

@@ -3,7 +3,7 @@
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::state::State;
-use crate::{broker, operator, person};
+use crate::{broker, operator, person, sessions};
 use postern_peers::{Limit, Peer};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -14,14 +14,17 @@ use std::time::Duration;
 const BROKER_MAX: usize = 160;
 /// Most connections of one operator, and of all. They have threads of their own, so clients cannot keep them out.
 const OPERATOR_MAX: [usize; 2] = [8, 32];
+/// The same of people, who are more than can be trusted: any of postern-users can connect. Beside those that have a session,
+/// as many may be in the middle of getting one, or of the answer that they have too many.
+const PEOPLE_MAX: [usize; 2] = [2 * sessions::EACH, 2 * sessions::MAX];
 /// The pause after a failed accept (EMFILE, ENOMEM) or thread start.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Takes systemd's sockets, told apart by the name that the kernel gives them. Without that of people nobody has a session.
+/// Takes systemd's sockets, told apart by the name that the kernel gives them. Without that of people, the last, nobody has a session.
 ///
 /// # Errors
 /// One is missing.
-pub fn sockets(host: &Host) -> Result<([UnixListener; 2], Option<UnixListener>), Fault> {
+pub fn sockets(host: &Host) -> Result<Vec<UnixListener>, Fault> {
     let mut given = listenfd::ListenFd::from_env();
     let mut listeners = (0..given.len())
         .filter_map(|index| given.take_unix_listener(index).ok().flatten())
@@ -32,20 +35,17 @@ pub fn sockets(host: &Host) -> Result<([UnixListener; 2], Option<UnixListener>),
         };
         let at = listeners.iter().position(is);
         at.map(|at| listeners.swap_remove(at))
-            .ok_or(Fault::Corrupt("what systemd passed (a socket is missing)"))
+            .ok_or_else(|| Fault::corrupt("what systemd passed (a socket is missing)"))
     };
     let people = one(&host.person_socket).ok();
-    Ok(([one(&host.recorder_socket)?, one(&host.operator_socket)?], people))
+    Ok([one(&host.recorder_socket)?, one(&host.operator_socket)?].into_iter().chain(people).collect())
 }
 
 /// Serves all sockets on threads, and runs the upkeep every second.
 ///
 /// # Errors
 /// No thread can be had.
-pub fn start(
-    state: &Arc<State>,
-    (sockets, people): ([UnixListener; 2], Option<UnixListener>),
-) -> Result<(), Fault> {
+pub fn start(state: &Arc<State>, sockets: Vec<UnixListener>) -> Result<(), Fault> {
     let shared = Arc::clone(state);
     spawn("tick", move || {
         loop {
@@ -53,28 +53,16 @@ pub fn start(
             shared.tick();
         }
     })?;
-    let kinds: [(&str, [usize; 2], Serve); 2] =
-        [("broker", [BROKER_MAX; 2], broker::serve), ("operators", OPERATOR_MAX, operator::serve)];
+    let kinds: [(&str, [usize; 2], Serve); 3] = [
+        ("broker", [BROKER_MAX; 2], broker::serve),
+        ("operators", OPERATOR_MAX, operator::serve),
+        ("people", PEOPLE_MAX, person::serve),
+    ];
     for (listener, (name, [each, total], serve)) in sockets.into_iter().zip(kinds) {
         let (shared, limit) = (Arc::clone(state), Limit::new(each, total));
         spawn(name, move || accept(&listener, &limit, &shared, serve))?;
     }
-    let shared = Arc::clone(state);
-    people.map_or(Ok(()), |people| spawn("people", move || accept_people(&people, &shared)))
-}
-
-/// Accepts people's connections. Any of postern-users can connect: a connection has no thread before it is within the limits.
-fn accept_people(listener: &UnixListener, state: &Arc<State>) {
-    loop {
-        let accepted = listener.accept().and_then(|(stream, _)| Ok((postern_peers::peer(&stream)?, stream)));
-        let served = accepted.map_err(Fault::io("accept a connection")).and_then(|(peer, stream)| {
-            let admitted = person::admit(state, stream, peer);
-            admitted.map_or(Ok(()), |admitted| spawn("person", move || admitted.serve()))
-        });
-        if served.is_err() {
-            std::thread::sleep(PAUSE);
-        }
-    }
+    Ok(())
 }
 
 /// Serves one connection to its end.

@@ -1,6 +1,6 @@
 //! Serves operator.sock: calls of operators. A client of the accepted policy is refused.
 
-use crate::approvals::Consent;
+use crate::approvals::Waiting;
 use crate::claims::check_reason;
 use crate::log::{Event, Payer, Record, size_and_digest};
 use crate::state::State;
@@ -137,21 +137,19 @@ impl Operator<'_> {
     fn decide(&self, request: &wire::OperatorDecideRequest) -> Result<(), Denied> {
         check_reason(&request.reason)?;
         let state = self.state;
-        let record = |one: &crate::approvals::Waiting, approves: bool| {
-            let (id, uids) = (one.view.approval_id.clone(), one.view.approved_by.clone());
-            let consent = Consent { id, digest: one.digest.as_bytes().to_vec(), uids };
+        let record = |one: &Waiting, approves: bool| {
             let outcome = Json::new().text("status", if approves { "approved" } else { "denied" });
             let record = self.record(&one.view.verb);
             let (request_id, rule) = (one.view.request_id.clone(), one.view.rule.clone());
             let record = Record {
                 claim: Claim { request_id, rule, policy: one.policy.to_string(), ..record.claim },
-                approval: permit::approval(&consent),
+                approval: permit::approval(one),
                 outcome: outcome.text("detail", &request.reason),
                 ..record
             };
             state.log.durable(Event::Approval, &record).map(drop).map_err(Denied::from)
         };
-        let wanted = |one: &crate::approvals::Waiting| state.still_asks(one, true);
+        let wanted = |one: &Waiting| state.still_asks(one, true);
         let missing = state.approvals.decide(self.peer.uid, request, wanted, record)?;
         self.reply(&wire::OperatorDecided { missing })
     }

@@ -1,20 +1,22 @@
 //! Checks before an order gets its turn: policy, client, budget, and approval.
 
-use crate::approvals::{Consent, Waiting};
+use crate::approvals::Waiting;
 use crate::claims::with_state;
 use crate::host::random_id;
 use crate::log::Event;
 use crate::state::State;
-use crate::sys::sockets;
+use crate::subscribers::LAG;
 use crate::work::{Id, Work};
 use postern_peers::Class;
-use postern_policy::types::{Digest, hex};
+use postern_policy::types::Digest;
 use postern_policy::{Code, Denied, Policy};
 use postern_proto::link::{approval_digest, order_id};
-use postern_proto::root::v1::{Order, Parked};
+use postern_proto::root::v1::{Envelope, Order, Parked};
 use postern_proto::v1::{Approval, OperatorShown};
 use postern_record::Json;
 use prost::Message;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,7 +103,6 @@ fn ask(state: &State, work: &mut Work, policy: &Policy, is_wanted: &impl Fn() ->
     let digest = approval_digest(&state.host.audit.boot_id, policy.digest().as_bytes(), &work.order);
     let digest = Digest::from_bytes(&digest).unwrap_or_default();
     let shown = OperatorShown {
-        approval: Some(view.clone()),
         boot_id: state.host.audit.boot_id.clone(),
         order: work.order.clone(),
         claim: claim.encode_to_vec(),
@@ -115,8 +116,7 @@ fn ask(state: &State, work: &mut Work, policy: &Policy, is_wanted: &impl Fn() ->
         content: Arc::clone(&work.content),
         view: view.clone(),
     };
-    let asked = Consent { id: id.clone(), digest: digest.as_bytes().to_vec(), uids: Vec::new() };
-    work.record.approval = approval(&asked);
+    work.record.approval = approval(&waiting);
     work.record.own = with_state(Json::new(), &work.state);
     // On disk before anybody is asked.
     state.log.durable(Event::Pending, &work.record)?;
@@ -125,17 +125,19 @@ fn ask(state: &State, work: &mut Work, policy: &Policy, is_wanted: &impl Fn() ->
     // Announced after it was added: an operator can show and decide it at once.
     work.subscribers.park(Parked { expires_unix_s: view.expires_unix_s, approval_id: id.clone() });
     announce(state, &view);
-    work.consent = state.approvals.wait(id, |one| state.still_asks(one, is_wanted()))?;
-    work.record.approval = approval(&work.consent);
+    let agreed = state.approvals.wait(&id, |one| state.still_asks(one, is_wanted()))?;
+    work.record.approval = approval(&agreed);
+    let (approvers, approved) = (agreed.view.approved_by, digest.as_bytes().to_vec());
+    work.consent = Envelope { approvers, approved, ..Envelope::default() };
     state.look_again(&mut work.record);
     work.subscribers.park(Parked::default());
     Ok(())
 }
 
 /// Returns the approval as records name it: which, of what, by whom.
-pub fn approval(consent: &Consent) -> Json {
-    let digest = hex(&consent.digest);
-    Json::new().text("id", &consent.id).text("digest", &digest).numbers("uids", &consent.uids)
+pub fn approval(one: &Waiting) -> Json {
+    let json = Json::new().text("id", &one.view.approval_id).text("digest", &one.digest.to_string());
+    json.numbers("uids", &one.view.approved_by)
 }
 
 /// Announces the request on operators' terminals and in the journal, in a fixed text; `show` has the rest.
@@ -147,5 +149,8 @@ fn announce(state: &State, view: &Approval) {
         "MESSAGE={message}\nMESSAGE_ID={WAITS}\nPRIORITY=5\nSYSLOG_IDENTIFIER=postern-audit\nPOSTERN_APPROVAL={id}\n"
     ));
     // If that fails, the request is still in every operator's list.
-    drop(sockets::send_line(&state.host.announce, id));
+    drop(UnixStream::connect(&state.host.announce).and_then(|mut stream| {
+        stream.set_write_timeout(Some(LAG))?;
+        writeln!(stream, "{id}")
+    }));
 }

@@ -15,77 +15,47 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Longest line, and how long the person's process may take to send it.
 const LINE: usize = 16;
 const LINE_TIME: Duration = Duration::from_secs(2);
 
-/// An admitted connection, and the token that it will get. It counts until it is dropped.
-pub struct Admitted {
-    state: Arc<State>,
-    stream: UnixStream,
-    peer: Peer,
-    token: String,
-}
-
-impl Drop for Admitted {
-    fn drop(&mut self) {
-        self.state.sessions.close(&self.token);
-    }
-}
-
-/// Admits a connection within the limits; another one gets its answer. Reads nothing and does not wait.
-pub fn admit(state: &Arc<State>, stream: UnixStream, peer: Peer) -> Option<Admitted> {
+/// Serves one connection to its end: it is closed, a byte comes, or its process exits. One that is not within the limits of
+/// sessions gets its answer before anything is read.
+pub fn serve(state: &State, stream: UnixStream, peer: Peer) {
+    let Some((token, other)) = random_id().ok().zip(stream.try_clone().ok()) else { return };
     let times = ((state.host.audit.since_boot)(), state.host.audit.unix());
-    let (token, other) = random_id().ok().zip(stream.try_clone().ok())?;
-    match state.sessions.admit(&token, peer.uid, other, times) {
-        Ok(()) => Some(Admitted { state: Arc::clone(state), stream, peer, token }),
-        Err(denied) => {
-            refuse(&stream, &denied);
-            None
+    let admitted = state.sessions.admit(&token, peer.uid, other, times);
+    match admitted.and_then(|()| open(state, &stream, peer, &token)) {
+        Ok(process) => {
+            if writeln!(&stream, "{token}").is_ok() {
+                wait(&stream, &process);
+            }
         }
+        Err(denied) => refuse(&stream, &denied),
     }
+    state.sessions.close(&token);
 }
 
-impl Admitted {
-    /// Serves the connection to its end: it is closed, a byte comes, or its process exits.
-    pub fn serve(self) {
-        match self.open() {
-            Ok(process) => {
-                if writeln!(&self.stream, "{}", self.token).is_ok() {
-                    wait(&self.stream, &process);
-                }
-            }
-            Err(denied) => refuse(&self.stream, &denied),
-        }
+/// Reads which client may quote the session, and opens it. Returns a descriptor of the person's process: a connection
+/// that is handed on does not keep the session of a process that has exited.
+fn open(state: &State, mut stream: &UnixStream, peer: Peer, token: &str) -> Result<OwnedFd, Denied> {
+    let denied = |why: &str| Denied::new(Code::Denied, why);
+    let times = stream.set_read_timeout(Some(LINE_TIME));
+    times.and(stream.set_write_timeout(Some(LINE_TIME))).map_err(Fault::io("set a time limit"))?;
+    let mut line = [0; LINE];
+    let len = stream.read(&mut line).map_err(|_| denied("the line with the client's uid did not come"))?;
+    let text = line.get(..len).and_then(|line| std::str::from_utf8(line).ok());
+    let client = text.and_then(|text| text.strip_suffix('\n')?.parse().ok());
+    let client = client.ok_or_else(|| denied("the uid of a client was expected, in one line"))?;
+    if !state.is_person(peer.uid) {
+        return Err(denied("only members of postern-users have one, not root and no client of the policy"));
     }
-
-    /// Reads which client may quote the session, and opens it. Returns a descriptor of the person's process: a connection
-    /// that is handed on does not keep the session of a process that has exited.
-    fn open(&self) -> Result<OwnedFd, Denied> {
-        let denied = |why: &str| Denied::new(Code::Denied, why);
-        let times = self.stream.set_read_timeout(Some(LINE_TIME));
-        times.and(self.stream.set_write_timeout(Some(LINE_TIME))).map_err(Fault::io("set a time limit"))?;
-        let mut line = [0; LINE];
-        let len = (&self.stream)
-            .read(&mut line)
-            .map_err(|_| denied("the line with the client's uid did not come"))?;
-        let text = line.get(..len).and_then(|line| std::str::from_utf8(line).ok());
-        let client = text.and_then(|text| text.strip_suffix('\n')?.parse().ok());
-        let client = client.ok_or_else(|| denied("the uid of a client was expected, in one line"))?;
-        if !self.state.is_person(self.peer.uid) {
-            return Err(denied(
-                "only members of postern-users have one, not root and no client of the policy",
-            ));
-        }
-        let pid = Pid::from_raw(self.peer.pid);
-        let pid = pid.ok_or_else(|| denied("your process is in another pid namespace"))?;
-        let process = pidfd_open(pid, PidfdFlags::empty()).map_err(Fault::io("open a person's process"))?;
-        self.state.sessions.open(&self.token, client);
-        Ok(process)
-    }
+    let pid = Pid::from_raw(peer.pid).ok_or_else(|| denied("your process is in another pid namespace"))?;
+    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(Fault::io("open a person's process"))?;
+    state.sessions.open(token, client);
+    Ok(process)
 }
 
 /// Says why there is no session. The socket's buffer takes the line; it is lost if the peer reads nothing.

@@ -27,7 +27,9 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Most bytes that one request may need: an inverse, an outcome, and the rest.
 const EACH_MAX: usize = INVERSE_MAX + OUTCOME_MAX + 8 * 1024;
 
-type Key = (u32, String);
+type Entries = HashMap<(u32, String), Entry>;
+/// The state of a request, and its subscribers while it runs.
+pub type Known = (Recalled, Option<Arc<Subscribers>>);
 
 struct Entry {
     state: RequestState,
@@ -56,7 +58,7 @@ pub enum Taken {
 
 /// The request ids of the last 25 hours.
 #[derive(Default)]
-pub struct Requests(Mutex<HashMap<Key, Entry>>);
+pub struct Requests(Mutex<Entries>);
 
 impl Requests {
     /// Adds a state that the log holds, such as a beginning or an outcome once it is recorded.
@@ -107,13 +109,7 @@ impl Requests {
     }
 
     /// Returns the state of an id, and its subscribers if it runs. Without `digest` the request is not compared.
-    pub fn recall(
-        &self,
-        uid: u32,
-        id: &RequestId,
-        digest: Option<&[u8]>,
-        now: Duration,
-    ) -> (Recalled, Option<Arc<Subscribers>>) {
+    pub fn recall(&self, uid: u32, id: &RequestId, digest: Option<&[u8]>, now: Duration) -> Known {
         recall(&locked(&self.0), uid, id, digest, now)
     }
 
@@ -259,13 +255,7 @@ impl Requests {
 }
 
 /// See [`Requests::recall`].
-fn recall(
-    entries: &HashMap<Key, Entry>,
-    uid: u32,
-    id: &RequestId,
-    digest: Option<&[u8]>,
-    now: Duration,
-) -> (Recalled, Option<Arc<Subscribers>>) {
+fn recall(entries: &Entries, uid: u32, id: &RequestId, digest: Option<&[u8]>, now: Duration) -> Known {
     let state = |state: &str| Recalled { state: state.to_owned(), ..Recalled::default() };
     let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
     let Some(entry) = entries.get(&(uid, id.to_string())) else {
@@ -288,7 +278,7 @@ fn recall(
 }
 
 /// See [`Requests::later`]. Counts even if the object is again as `of` left it: the changes between would be lost.
-fn later(entries: &HashMap<Key, Entry>, of: &RequestState) -> Option<String> {
+fn later(entries: &Entries, of: &RequestState) -> Option<String> {
     let others = entries.values().filter(|other| {
         !other.undone
             && other.state.begun_unix_us > of.begun_unix_us

@@ -21,10 +21,11 @@ const READ_TIME: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(18
 /// First and longest pause between two questions about an order that runs.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 
-/// The result of an order that was sent.
-pub enum Learned {
-    /// Root's statement.
-    Outcome(Box<Outcome>),
+/// Root's statement about an order that was sent, or why there is none.
+pub type Learned = Result<Outcome, NoOutcome>;
+
+/// Why root has no statement about an order.
+pub enum NoOutcome {
     /// Root refused it, or did not start it: nothing was done.
     Refused(Close),
     /// Root does not know it: it ended before it had an outcome.
@@ -39,12 +40,10 @@ pub fn perform(state: &State, work: &Work, envelope: &Envelope, turn: crate::tur
     let learned = deliver(state, state.host.family(&work.state.family), work, whole);
     // Other effects do not wait for a validator.
     drop(turn);
-    match learned {
-        Learned::Outcome(outcome) => match outcome.staged {
-            Some(staged) => validate_and_commit(state, work, envelope, &staged),
-            None => Learned::Outcome(outcome),
-        },
-        Learned::Refused(_) | Learned::Unknown | Learned::Later => learned,
+    let outcome = learned?;
+    match &outcome.staged {
+        Some(staged) => validate_and_commit(state, work, envelope, staged),
+        None => Ok(outcome),
     }
 }
 
@@ -57,21 +56,21 @@ fn validate_and_commit(state: &State, work: &Work, envelope: &Envelope, staged: 
         stage_digest: staged.digest.clone(),
         ..envelope.clone()
     };
-    let rejected = validate(state, work, &mut commit, staged).err();
-    let turn = if rejected.is_none() { work.turn(state, || true) } else { None };
+    let agreed = validate(state, work, &mut commit, staged);
+    let turn = if agreed.is_ok() { work.turn(state, || true) } else { None };
     if turn.is_some() {
         return deliver(state, &state.host.files, work, commit);
     }
     drop(deliver(state, &state.host.files, work, Envelope { agreements: Vec::new(), ..commit }));
     let busy = "another change of the same objects is under way; nothing was changed";
-    rejected.unwrap_or_else(|| refused("busy", busy))
+    Err(agreed.err().unwrap_or_else(|| refused("busy", busy)))
 }
 
 /// Gathers the agreement of every validator.
 ///
 /// # Errors
-/// The result of the order if an agreement is missing.
-fn validate(state: &State, work: &Work, commit: &mut Envelope, staged: &Staged) -> Result<(), Learned> {
+/// An agreement is missing.
+fn validate(state: &State, work: &Work, commit: &mut Envelope, staged: &Staged) -> Result<(), NoOutcome> {
     for validator in &staged.validators {
         let validate = Envelope {
             step: Step::Validate.into(),
@@ -81,23 +80,21 @@ fn validate(state: &State, work: &Work, commit: &mut Envelope, staged: &Staged) 
             agreements: Vec::new(),
             ..commit.clone()
         };
-        match deliver(state, &state.host.units, work, validate) {
-            Learned::Outcome(outcome) => match outcome.agreement {
-                Some(agreement) => commit.agreements.push(agreement),
-                None => return Err(Learned::Outcome(outcome)),
-            },
-            Learned::Unknown => {
-                let why = "the validation did not end; nothing was changed";
-                return Err(refused("validation_failed", why));
+        let outcome = deliver(state, &state.host.units, work, validate).map_err(|failed| match failed {
+            NoOutcome::Unknown => {
+                refused("validation_failed", "the validation did not end; nothing was changed")
             }
-            learned @ (Learned::Refused(_) | Learned::Later) => return Err(learned),
-        }
+            NoOutcome::Refused(_) | NoOutcome::Later => failed,
+        })?;
+        let rejected = outcome.completed.unwrap_or_default();
+        let agreement = outcome.agreement.ok_or_else(|| refused(&rejected.code, &rejected.message))?;
+        commit.agreements.push(agreement);
     }
     Ok(())
 }
 
-fn refused(code: &str, message: &str) -> Learned {
-    Learned::Refused(crate::subscribers::refused(code, message))
+fn refused(code: &str, message: &str) -> NoOutcome {
+    NoOutcome::Refused(crate::subscribers::refused(code, message))
 }
 
 /// Sends an order, and once more if root says that it did not start.
@@ -112,19 +109,17 @@ fn deliver(state: &State, socket: &Path, work: &Work, envelope: Envelope) -> Lea
         let Ok(stream) = UnixStream::connect(socket) else { continue };
         let event = |payload: &[u8]| work.subscribers.send(Kind::Event, payload);
         match exchange(stream, Kind::RootExecute, &execute, content, secrets, event) {
-            Ok((Kind::Outcome, payload)) => match link::strict::<Outcome>(&payload) {
-                Some(outcome) => return Learned::Outcome(Box::new(outcome)),
-                None => return Learned::Unknown,
-            },
-            Ok((Kind::Close, payload)) => match link::strict::<Close>(&payload) {
-                Some(close) if close.reason() == CloseReason::NotStarted => {}
-                Some(close) => return Learned::Refused(close),
-                None => return Learned::Unknown,
-            },
+            Ok((Kind::Outcome, payload)) => return link::strict(&payload).ok_or(NoOutcome::Unknown),
+            Ok((Kind::Close, payload)) => {
+                let close = link::strict::<Close>(&payload).ok_or(NoOutcome::Unknown)?;
+                if close.reason() != CloseReason::NotStarted {
+                    return Err(NoOutcome::Refused(close));
+                }
+            }
             Ok(_) | Err(_) => return learn(state, socket, &work.order_id()),
         }
     }
-    refused("busy", "the root helper did not start this order; nothing was done; ask again")
+    Err(refused("busy", "the root helper did not start this order; nothing was done; ask again"))
 }
 
 /// Sends one order over a new connection and returns the last frame.
@@ -158,15 +153,14 @@ pub fn learn(state: &State, socket: &Path, order_id: &[u8]) -> Learned {
     loop {
         match ask(socket, order_id) {
             Ok(OutcomesReply { state, outcome }) if state == "ended" => {
-                return link::strict::<Outcome>(&outcome)
-                    .map_or(Learned::Unknown, |outcome| Learned::Outcome(Box::new(outcome)));
+                return link::strict(&outcome).ok_or(NoOutcome::Unknown);
             }
-            Ok(reply) if reply.state == "unknown" => return Learned::Unknown,
+            Ok(reply) if reply.state == "unknown" => return Err(NoOutcome::Unknown),
             // It runs, or the program does not answer now.
             Ok(_) | Err(_) => {}
         }
         if state.is_stopping() {
-            return Learned::Later;
+            return Err(NoOutcome::Later);
         }
         std::thread::sleep(pause);
         pause = pause.saturating_mul(2).min(longest);
@@ -190,27 +184,16 @@ pub fn acknowledge(socket: &Path, order_id: &[u8]) {
     drop(sent);
 }
 
-/// The answer to a read, or to a question for facts.
-pub struct Answer {
-    /// The last frame but the held event.
-    pub recorded: Recorded,
-    /// The last event, which nobody has been sent.
-    pub held: Option<Vec<u8>>,
-    /// Whether the read is recorded.
-    pub is_noted: bool,
-}
-
-/// Sends a read, or the question for facts, and returns the answer. Output goes to whoever follows, once `note` has
-/// recorded the read; the last event is left to the caller, who can record more by then.
+/// Sends a read, or the question for facts, and returns the answer. Output goes to `event`.
 ///
 /// # Errors
-/// Root or the probe refuses, or gives no answer in time; or it cannot be recorded.
+/// Root or the probe refuses, or gives no answer in time.
 pub fn inspect(
     state: &State,
     work: &Work,
     is_read: bool,
-    note: impl Fn() -> Result<(), Denied>,
-) -> Result<Answer, Denied> {
+    event: impl FnMut(&[u8]),
+) -> Result<Recorded, Denied> {
     let is_probe = !["files", "users"].contains(&work.state.family.as_str());
     let socket = if is_probe { &state.host.asked } else { state.host.family(&work.state.family) };
     let failed = |error: io::Error| {
@@ -221,13 +204,6 @@ pub fn inspect(
     };
     let envelope = Some(work.envelope(0)).filter(|of| !of.approvers.is_empty() || of.person_uid != 0);
     let inspect = RootInspect { order: work.order.clone(), envelope };
-    let (mut held, mut noted) = (None, None);
-    let event = |payload: &[u8]| {
-        let Some(first) = held.replace(payload.to_vec()) else { return };
-        if noted.get_or_insert_with(&note).is_ok() {
-            work.subscribers.send(Kind::Event, &first);
-        }
-    };
     let patience = Duration::from_millis(work.record.claim.wait_ms).clamp(READ_TIME[0], READ_TIME[1]);
     let stream = UnixStream::connect(socket).map_err(failed)?;
     stream.set_read_timeout(Some(patience)).map_err(failed)?;
@@ -243,9 +219,8 @@ pub fn inspect(
         recorded.facts = link::strict(&payload);
     }
     if recorded == Recorded::default() {
-        return Err(failed(io::ErrorKind::InvalidData.into()));
+        Err(failed(io::ErrorKind::InvalidData.into()))
+    } else {
+        Ok(recorded)
     }
-    let is_noted = noted.is_some();
-    noted.unwrap_or(Ok(()))?;
-    Ok(Answer { recorded, held, is_noted })
 }

@@ -1,7 +1,7 @@
 //! Turns: effects on the same object run one after the other. Operators first, then the uids in rotation.
 
 use postern_peers::locked;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,26 +17,26 @@ pub struct Turns {
 
 #[derive(Default)]
 struct Inner {
-    held: HashSet<String>,
-    /// In the order in which they came.
-    waiting: Vec<Waiting>,
+    /// Those that have a turn or wait for one, in the order in which they came.
+    all: Vec<Queued>,
     /// When each uid last had a turn.
     served: HashMap<u32, u64>,
     /// Arrivals and turns, counted: the time of both.
     count: u64,
 }
 
-struct Waiting {
+struct Queued {
     number: u64,
     uid: u32,
     is_operator: bool,
     objects: Vec<String>,
+    has_turn: bool,
 }
 
 /// A turn; given back when dropped.
 pub struct Turn<'a> {
     turns: &'a Turns,
-    objects: Vec<String>,
+    number: u64,
 }
 
 impl Turns {
@@ -52,15 +52,14 @@ impl Turns {
         let mut inner = locked(&self.inner);
         inner.count = inner.count.saturating_add(1);
         let number = inner.count;
-        inner.waiting.push(Waiting { number, uid, is_operator, objects: objects.to_vec() });
+        inner.all.push(Queued { number, uid, is_operator, objects: objects.to_vec(), has_turn: false });
         loop {
-            if inner.next(number) {
+            if inner.is_next(number) {
                 inner.count = inner.count.saturating_add(1);
                 let count = inner.count;
                 inner.served.insert(uid, count);
-                inner.held.extend(objects.iter().cloned());
-                inner.leave(number);
-                return Some(Turn { turns: self, objects: objects.to_vec() });
+                inner.all.iter_mut().filter(|one| one.number == number).for_each(|one| one.has_turn = true);
+                return Some(Turn { turns: self, number });
             }
             let left = deadline.map_or(CHECK, |at| at.saturating_duration_since(Instant::now()));
             if left.is_zero() || !is_wanted() {
@@ -75,21 +74,20 @@ impl Turns {
 }
 
 impl Inner {
-    /// Whether its objects are free and no request before it waits for one of them.
-    fn next(&self, number: u64) -> bool {
+    /// Whether no order that has a turn, or comes before it, has one of its objects.
+    fn is_next(&self, number: u64) -> bool {
         let rank =
-            |one: &Waiting| (!one.is_operator, self.served.get(&one.uid).copied().unwrap_or(0), one.number);
-        let Some(own) = self.waiting.iter().find(|one| one.number == number) else {
+            |one: &Queued| (!one.is_operator, self.served.get(&one.uid).copied().unwrap_or(0), one.number);
+        let Some(own) = self.all.iter().find(|one| one.number == number) else {
             return false;
         };
-        let shares = |other: &Waiting| other.objects.iter().any(|object| own.objects.contains(object));
-        let is_first = !self.waiting.iter().any(|other| rank(other) < rank(own) && shares(other));
-        is_first && !own.objects.iter().any(|object| self.held.contains(object))
+        let shares = |other: &Queued| other.objects.iter().any(|object| own.objects.contains(object));
+        !self.all.iter().any(|other| (other.has_turn || rank(other) < rank(own)) && shares(other))
     }
 
     fn leave(&mut self, number: u64) {
-        self.waiting.retain(|one| one.number != number);
-        if self.waiting.is_empty() {
+        self.all.retain(|one| one.number != number);
+        if self.all.is_empty() {
             self.served.clear();
         }
     }
@@ -97,10 +95,7 @@ impl Inner {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        let mut inner = locked(&self.turns.inner);
-        for object in &self.objects {
-            inner.held.remove(object);
-        }
+        locked(&self.turns.inner).leave(self.number);
         self.turns.changed.notify_all();
     }
 }

@@ -35,16 +35,15 @@ pub fn run(
     mut tell: impl FnMut(&OperatorUndone) -> bool,
 ) -> Result<(), Denied> {
     for (undone, was_undone) in select(state, request)? {
-        let result = match (was_undone || undone.inverse.is_empty(), state.requests.later(&undone)) {
-            (true, _) => {
-                Err(Denied::new(Code::UndoGone, "it was undone already, or nothing is kept to undo it"))
-            }
-            (false, Some(later)) if !request.dry_run => {
-                let why = format!("request {later} changed the same later; undo that one first");
-                Err(Denied::new(Code::UndoConflict, why))
-            }
-            (false, _) if request.dry_run => Ok(()),
-            (false, _) => take_back(state, peer, &undone, ""),
+        let result = if was_undone || undone.inverse.is_empty() {
+            Err(Denied::new(Code::UndoGone, "it was undone already, or nothing is kept to undo it"))
+        } else if request.dry_run {
+            Ok(())
+        } else if let Some(later) = state.requests.later(&undone) {
+            let why = format!("request {later} changed the same later; undo that one first");
+            Err(Denied::new(Code::UndoConflict, why))
+        } else {
+            take_back(state, peer, &undone, "")
         };
         let is_last = result.is_err();
         let denied = result.err().map(|denied| (denied.code.as_str().to_owned(), denied.message));

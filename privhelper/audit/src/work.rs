@@ -1,6 +1,5 @@
 //! One order under way: claim, record, request state, and subscribers.
 
-use crate::approvals::Consent;
 use crate::log::Record;
 use crate::requests::bounded;
 use crate::state::State;
@@ -44,8 +43,8 @@ pub struct Work {
     pub started: Instant,
     /// How far its id is taken.
     pub id: Id,
-    /// The approval.
-    pub consent: Consent,
+    /// People's agreement: who approved which digest.
+    pub consent: Envelope,
     /// Whether it takes back a change that nobody kept.
     pub is_take_back: bool,
 }
@@ -62,7 +61,7 @@ impl Work {
             subscribers: Arc::default(),
             started: Instant::now(),
             id: Id::None,
-            consent: Consent::default(),
+            consent: Envelope::default(),
             is_take_back: false,
         }
     }
@@ -83,13 +82,11 @@ impl Work {
     pub fn envelope(&self, seq: u64) -> Envelope {
         Envelope {
             seq,
-            approvers: self.consent.uids.clone(),
-            approved: self.consent.digest.clone(),
             person_uid: self.record.person_uid(),
             has_person_left: self.record.asked_by.as_ref().is_some_and(|asker| !asker.open),
             by_operator: self.state.by_operator,
             operator_uid: if self.state.by_operator { self.state.uid } else { 0 },
-            ..Envelope::default()
+            ..self.consent.clone()
         }
     }
 

@@ -84,10 +84,10 @@ impl Json {
 
     /// Adds a list of texts. An empty list is left out.
     #[must_use]
-    pub fn texts<'a>(self, name: &str, values: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn texts(self, name: &str, values: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let quoted = values.into_iter().map(|value| {
             let mut text = String::new();
-            quote(&mut text, value);
+            quote(&mut text, value.as_ref());
             text
         });
         self.list(name, quoted)

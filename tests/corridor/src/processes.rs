@@ -46,7 +46,7 @@ pub fn serve(name: &str, directory: &Path, listeners: Vec<UnixListener>) {
             // A child gets two sockets; people are few in these tests, and may come again.
             let person = directory.join("person.sock");
             drop(std::fs::remove_file(&person));
-            let sockets = ([listener(), listener()], UnixListener::bind(person).ok());
+            let sockets = vec![listener(), listener(), UnixListener::bind(person).unwrap()];
             postern_audit::listen::start(&state, sockets).unwrap();
             loop {
                 std::thread::park();

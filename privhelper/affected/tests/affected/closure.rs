@@ -321,3 +321,21 @@ fn says_which_setting_leads_to_a_unit() {
     assert_eq!(affected[0].cause, "RequiredBy= of a.service");
     assert_eq!(affected[0].state.active, "active");
 }
+
+#[test]
+fn an_answer_without_every_unit_is_an_error_and_not_asked_for_again() {
+    let host = Host::new(&["a.service inactive Requires=b.service c.service"]);
+    let request = UnitRequest { verb: VerbId::UnitStart, unit: name("a.service"), now: false };
+    for given in [0, 1, 3] {
+        let calls = std::cell::Cell::new(0);
+        let look_up = |names: &[UnitName]| {
+            calls.set(calls.get() + 1);
+            assert!(calls.get() < 3, "asks without end");
+            let shown = names.iter().cycle().take(given).map(|name| host.show(name));
+            Ok::<_, Denied>(shown.collect())
+        };
+        let own = host.show(&request.unit);
+        let denied = affected_units(&request, own, &Install::default(), look_up).unwrap_err();
+        assert_eq!(denied.code, Code::Interrupted, "{given} answers");
+    }
+}

@@ -14,6 +14,8 @@ const FULL_WAIT: u32 = 60;
 /// The records of each uid.
 #[derive(Default)]
 pub struct Budget {
+    /// Those of the accepted policy.
+    pub limits: Limits,
     /// Requests, and those that got no record.
     pub rates: Rates,
     /// Bytes within each slot, of clients and of operators.
@@ -25,20 +27,13 @@ impl Budget {
     ///
     /// # Errors
     /// It is over the budget; after how many seconds another try makes sense.
-    pub fn admit(
-        &mut self,
-        uid: u32,
-        class: Class,
-        limits: Limits,
-        boot: Duration,
-        unix: Duration,
-    ) -> Result<(), u32> {
-        if self.is_full(uid, class, limits, boot.as_secs()) {
-            self.rates.suppress(uid, unix);
+    pub fn admit(&mut self, uid: u32, class: Class, times: (Duration, Duration)) -> Result<(), u32> {
+        if self.is_full(uid, class, times.0.as_secs()) {
+            self.rates.suppress(uid, times.1);
             return Err(FULL_WAIT);
         }
-        let most = [limits.per_minute, limits.per_hour];
-        self.rates.admit(uid, class, most, (boot, unix)).map_err(|denied| denied.retry_after_s)
+        let most = [self.limits.per_minute, self.limits.per_hour];
+        self.rates.admit(uid, class, most, times).map_err(|denied| denied.retry_after_s)
     }
 
     /// Counts the bytes of a record.
@@ -48,9 +43,9 @@ impl Budget {
     }
 
     /// Whether the day's bytes are used up, or a quarter of them within an hour; for one uid half of either.
-    fn is_full(&mut self, uid: u32, class: Class, limits: Limits, now: u64) -> bool {
+    fn is_full(&mut self, uid: u32, class: Class, now: u64) -> bool {
         let origin = if class == Class::Operator { Payer::Recorder } else { Payer::Client };
-        let (now, day) = (now.div_euclid(SLOT), limits.day_bytes);
+        let (now, day) = (now.div_euclid(SLOT), self.limits.day_bytes);
         self.bytes.retain(|_, slots| slots.keep(144, now));
         let used = |own: bool, length: u64| {
             let accounts = self.bytes.iter().filter(|((of, by), _)| *by == origin && (!own || *of == uid));

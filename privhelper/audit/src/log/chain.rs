@@ -3,7 +3,7 @@
 use super::file::{self, LogFile, TAIL};
 use super::keys::KeyStore;
 use super::location::Location;
-use super::record::{Event, Record};
+use super::record::{Event, Mark, Record};
 use crate::fault::Fault;
 use crate::sys::files;
 use postern_policy::types::Digest;
@@ -56,7 +56,7 @@ impl Chain {
     pub fn open(location: &Location) -> Result<(Self, Opened), Fault> {
         let mut log = LogFile::open(&location.log)?;
         let mut opened = Opened::default();
-        let (mut end, torn) = last_of(&log.tail(TAIL)?)?;
+        let (mut end, torn) = last_of(&log.tail()?)?;
         (opened.torn, log.is_cut) = (torn, log.is_cut || torn.is_some());
         if end.seq == 0 && torn.is_none() {
             let newest = rotated(&location.log)?.into_iter().rfind(|old| old.is_plain);
@@ -82,7 +82,7 @@ impl Chain {
         let seq = self.seq.saturating_add(1);
         let head = Json::new().number("v", 1).number("seq", seq).text("time", &rfc3339(unix));
         let mut head = head.text("boot_id", &self.boot_id).text("event", event.as_str());
-        if let Some((epoch, since)) = self.keys.epoch().filter(|_| event.names_epoch()) {
+        if let Some((epoch, since)) = self.keys.epoch().filter(|_| event.is(Mark::Epoch)) {
             head = head.number("epoch", epoch).number("since", since);
         }
         let (hashed, hash) = hashed(&head, &record.members(), self.prev);
@@ -151,8 +151,8 @@ pub struct Rotated {
 /// The directory cannot be read.
 pub fn rotated(directory: &Path) -> Result<Vec<Rotated>, Fault> {
     let mut all = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(Fault::Audit)? {
-        let entry = entry.map_err(Fault::Audit)?;
+    for entry in std::fs::read_dir(directory).map_err(Fault::audit)? {
+        let entry = entry.map_err(Fault::audit)?;
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         let Some((digits, rest)) = name.strip_prefix("audit-").and_then(|name| name.split_once(".jsonl"))
         else {
@@ -160,7 +160,8 @@ pub fn rotated(directory: &Path) -> Result<Vec<Rotated>, Fault> {
         };
         let is_ours = digits.len() == 12 && (rest.is_empty() || rest.starts_with('.'));
         if let Some(first) = digits.parse().ok().filter(|_| is_ours) {
-            let written = files::facts_at(&path).map_err(Fault::Audit)?.and_then(|facts| facts.written);
+            let written =
+                files::metadata(&path).map_err(Fault::audit)?.and_then(|facts| facts.modified().ok());
             all.push(Rotated { is_plain: rest.is_empty(), path, name, first, written });
         }
     }
@@ -169,9 +170,12 @@ pub fn rotated(directory: &Path) -> Result<Vec<Rotated>, Fault> {
 }
 
 /// Returns the last record in these bytes and what follows it.
-fn last_of(tail: &file::Bytes) -> Result<(End, Torn), Fault> {
-    match last(&tail.bytes) {
-        (None, _) if !tail.is_all => Err(Fault::Corrupt("the end of the audit log")),
+fn last_of(tail: &[u8]) -> Result<(End, Torn), Fault> {
+    match last(tail) {
+        // There may be records before these.
+        (None, _) if u64::try_from(tail.len()).is_ok_and(|size| size >= TAIL) => {
+            Err(Fault::corrupt("the end of the audit log"))
+        }
         (end, torn) => Ok((end.unwrap_or_default(), torn)),
     }
 }

@@ -2,11 +2,12 @@
 
 use super::record::Payer;
 use crate::fault::Fault;
-use crate::sys::files::{self, FileFacts};
+use crate::sys::files;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The last line is looked for in the last 16 MiB; no record is longer.
 pub const TAIL: u64 = 16 * 1024 * 1024;
@@ -21,8 +22,10 @@ pub const END_MAX: u64 = 640 * 1024;
 pub struct LogFile {
     path: PathBuf,
     file: File,
-    /// As the recorder left it.
-    pub known: FileFacts,
+    /// Its size as the recorder left it.
+    pub size: u64,
+    /// When it was made, if the file system knows.
+    pub made: Option<SystemTime>,
     /// Up to here space is allocated.
     room: u64,
     /// Effects that have begun: each has space for its end.
@@ -41,20 +44,19 @@ impl LogFile {
     /// It cannot be opened.
     pub fn open(directory: &Path) -> Result<Self, Fault> {
         let path = directory.join("audit.jsonl");
-        let file = files::open_log(&path).map_err(Fault::Audit)?;
-        let known = files::facts(&file).map_err(Fault::Audit)?;
-        let mut log =
-            Self { path, file, known, room: known.size, ends: 0, dirty: true, is_cut: false, rest: false };
-        log.is_cut = log.tail(1)?.bytes.last().is_some_and(|last| *last != b'\n');
-        Ok(log)
+        let file = files::open_log(&path).map_err(Fault::audit)?;
+        let facts = file.metadata().map_err(Fault::audit)?;
+        let (size, made) = (facts.len(), facts.created().ok());
+        let is_cut = tail(&file, size, 1)?.last().is_some_and(|last| *last != b'\n');
+        Ok(Self { path, file, size, made, room: size, ends: 0, dirty: true, is_cut, rest: false })
     }
 
     /// Returns its last bytes.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn tail(&self, most: u64) -> Result<Bytes, Fault> {
-        tail(&self.file, self.known.size, most)
+    pub fn tail(&self) -> Result<Vec<u8>, Fault> {
+        tail(&self.file, self.size, TAIL)
     }
 
     /// Appends one line.
@@ -68,9 +70,9 @@ impl LogFile {
         if let Err(error) = self.file.write_all(bytes.as_bytes()) {
             self.rest = true;
             drop(self.remove_rest());
-            return Err(Fault::Audit(error));
+            return Err(Fault::audit(error));
         }
-        self.known.size = self.known.size.saturating_add(size);
+        self.size = self.size.saturating_add(size);
         (self.dirty, self.is_cut) = (true, false);
         Ok(())
     }
@@ -83,19 +85,19 @@ impl LogFile {
     /// Makes sure of space for these bytes and, if a client pays, of the reserve behind them.
     fn take_room(&mut self, size: u64, payer: Payer) -> Result<(), Fault> {
         let reserve = if payer == Payer::Client { self.reserved() } else { 0 };
-        let end = |more: u64| self.known.size.saturating_add(size).saturating_add(more);
+        let end = |more: u64| self.size.saturating_add(size).saturating_add(more);
         let wanted = end(reserve);
         if wanted <= self.room {
             return Ok(());
         }
         // Only what is new: on tmpfs a failed fallocate(2) gives back all of its range.
-        let from = self.room.max(self.known.size);
+        let from = self.room.max(self.size);
         let take = |to: u64| files::allocate(&self.file, from, to.saturating_sub(from)).map(|()| to);
         match take(end(self.reserved()).saturating_add(PIECE)).or_else(|_| take(wanted)) {
             Ok(taken) => self.room = taken,
             // A file system that cannot allocate has no reserve.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => self.room = u64::MAX,
-            Err(error) if payer == Payer::Client => return Err(Fault::Audit(error)),
+            Err(error) if payer == Payer::Client => return Err(Fault::audit(error)),
             // Into the reserve; the write says if that is used up too.
             Err(_) => {}
         }
@@ -104,9 +106,9 @@ impl LogFile {
 
     /// Truncates the rest of a failed write, so that it is not reported as foreign bytes.
     fn remove_rest(&mut self) -> io::Result<()> {
-        if self.rest && files::facts(&self.file)?.size > self.known.size {
-            self.file.set_len(self.known.size)?;
-            self.room = self.known.size;
+        if self.rest && self.file.metadata()?.len() > self.size {
+            self.file.set_len(self.size)?;
+            self.room = self.size;
         }
         self.rest = false;
         Ok(())
@@ -117,16 +119,16 @@ impl LogFile {
     /// # Errors
     /// It cannot be examined or opened.
     pub fn watch(&mut self) -> Result<Option<String>, Fault> {
-        self.remove_rest().map_err(Fault::Audit)?;
-        let known = self.known;
-        let what = match files::facts_at(&self.path).map_err(Fault::Audit)? {
+        self.remove_rest().map_err(Fault::audit)?;
+        let (known, own) = (self.size, self.file.metadata().map_err(Fault::audit)?);
+        let what = match files::metadata(&self.path).map_err(Fault::audit)? {
             None => "was removed or renamed".to_owned(),
-            Some(now) if now.id != known.id => "was replaced by another".to_owned(),
-            Some(now) if now.size < known.size => {
-                format!("was cut from {} bytes to {}", known.size, now.size)
+            Some(now) if (now.dev(), now.ino()) != (own.dev(), own.ino()) => {
+                "was replaced by another".to_owned()
             }
-            Some(now) if now.size > known.size => {
-                format!("has {} bytes that the recorder did not write", now.size.saturating_sub(known.size))
+            Some(now) if now.len() < known => format!("was cut from {known} bytes to {}", now.len()),
+            Some(now) if now.len() > known => {
+                format!("has {} bytes that the recorder did not write", now.len().saturating_sub(known))
             }
             Some(_) => return Ok(None),
         };
@@ -140,7 +142,7 @@ impl LogFile {
     /// The kernel could not write them.
     pub fn sync(&mut self) -> Result<(), Fault> {
         if self.dirty {
-            self.file.sync_data().map_err(Fault::Audit)?;
+            self.file.sync_data().map_err(Fault::audit)?;
             self.dirty = false;
         }
         Ok(())
@@ -154,19 +156,19 @@ impl LogFile {
         self.sync()?;
         let directory = self.directory().to_owned();
         let (away, new) = (directory.join(name), directory.join("audit.jsonl.new"));
-        if files::facts_at(&away).map_err(Fault::Audit)?.is_some() {
-            return Err(Fault::Audit(io::ErrorKind::AlreadyExists.into()));
+        if files::metadata(&away).map_err(Fault::audit)?.is_some() {
+            return Err(Fault::audit(io::ErrorKind::AlreadyExists.into()));
         }
         // Made first: on a full disk the old one goes on.
-        let made = files::open_log(&new).map_err(Fault::Audit)?;
+        let made = files::open_log(&new).map_err(Fault::audit)?;
         match files::allocate(&made, 0, self.reserved()) {
-            Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(Fault::Audit(error)),
+            Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(Fault::audit(error)),
             Ok(()) | Err(_) => {}
         }
         // Frees what was allocated behind the end; a failure costs that space alone.
-        drop(self.file.set_len(self.known.size));
-        files::rename(&self.path, &away).map_err(Fault::Audit)?;
-        files::rename(&new, &self.path).map_err(Fault::Audit)?;
+        drop(self.file.set_len(self.size));
+        files::rename(&self.path, &away).map_err(Fault::audit)?;
+        files::rename(&new, &self.path).map_err(Fault::audit)?;
         *self = Self { ends: self.ends, ..Self::open(&directory)? };
         Ok(())
     }
@@ -177,7 +179,7 @@ impl LogFile {
     /// It cannot be read.
     pub fn head(&self) -> Result<String, Fault> {
         let mut bytes = [0; 64];
-        let read = self.file.read_at(&mut bytes, 0).map_err(Fault::Audit)?;
+        let read = self.file.read_at(&mut bytes, 0).map_err(Fault::audit)?;
         Ok(String::from_utf8_lossy(bytes.get(..read).unwrap_or_default()).into_owned())
     }
 
@@ -187,28 +189,19 @@ impl LogFile {
     }
 }
 
-/// The last bytes of a file.
-pub struct Bytes {
-    /// The bytes.
-    pub bytes: Vec<u8>,
-    /// Whether none are before them.
-    pub is_all: bool,
-}
-
 /// Returns the last bytes of a rotated log.
 ///
 /// # Errors
 /// It cannot be read.
-pub fn tail_of(path: &Path) -> Result<Bytes, Fault> {
-    let file = File::open(path).map_err(Fault::Audit)?;
-    let size = files::facts(&file).map_err(Fault::Audit)?.size;
+pub fn tail_of(path: &Path) -> Result<Vec<u8>, Fault> {
+    let file = File::open(path).map_err(Fault::audit)?;
+    let size = file.metadata().map_err(Fault::audit)?.len();
     tail(&file, size, TAIL)
 }
 
-fn tail(mut file: &File, size: u64, most: u64) -> Result<Bytes, Fault> {
-    let from = size.saturating_sub(most);
+fn tail(mut file: &File, size: u64, most: u64) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(from)).map_err(Fault::Audit)?;
-    file.take(most).read_to_end(&mut bytes).map_err(Fault::Audit)?;
-    Ok(Bytes { bytes, is_all: from == 0 })
+    file.seek(SeekFrom::Start(size.saturating_sub(most))).map_err(Fault::audit)?;
+    file.take(most).read_to_end(&mut bytes).map_err(Fault::audit)?;
+    Ok(bytes)
 }

@@ -3,12 +3,14 @@
 use super::location::Location;
 use super::record::Event;
 use crate::fault::Fault;
-use crate::sys::files::Slot;
+use crate::sys::files::open_slot;
 use postern_peers::files;
 use postern_policy::types::Digest;
 use postern_record::Json;
 use postern_record::chain::End;
 use postern_seal::{Epoch, RunningKeys, Tip};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Most bytes of either file.
@@ -17,7 +19,7 @@ const FILE_MAX: u64 = 4096;
 /// The active keys; none before `audit keygen`.
 pub struct KeyStore {
     location: Location,
-    active: Option<(RunningKeys, Slot)>,
+    active: Option<(RunningKeys, File)>,
 }
 
 impl KeyStore {
@@ -78,15 +80,16 @@ impl KeyStore {
     }
 
     fn activate(&mut self, running: RunningKeys) -> Result<(), Fault> {
-        let slot = Slot::open(&self.location.running).map_err(Fault::Audit)?;
-        slot.write(&running.encode()).map_err(Fault::Audit)?;
+        let slot = open_slot(&self.location.running).map_err(Fault::audit)?;
+        write(&slot, &running.encode())?;
         self.active = Some((running, slot));
         Ok(())
     }
 
     fn put_next(&self, epoch: &Epoch) -> Result<(), Fault> {
-        let slot = Slot::open(&self.location.next).map_err(Fault::Audit)?;
-        slot.write_through(&epoch.encode()).map_err(Fault::Audit)
+        let slot = open_slot(&self.location.next).map_err(Fault::audit)?;
+        write(&slot, &epoch.encode())?;
+        slot.sync_data().map_err(Fault::audit)
     }
 
     /// Begins the first epoch once `audit keygen` has made its seed.
@@ -118,7 +121,7 @@ impl KeyStore {
         let tip = Tip { epoch: *epoch, seq: *seq, hash: *hash, next, boots: *boots };
         let boots = boots.map(|key| key.to_string());
         let own = Json::new().text("public", &signer.public().to_string()).text("next", &next.to_string());
-        Some(own.texts("boots", boots.iter().map(String::as_str)).text("signature", &signer.sign(&tip)))
+        Some(own.texts("boots", boots).text("signature", &signer.sign(&tip)))
     }
 
     /// Evolves the keys after a record was appended, so that no effect of it finds the key that sealed it.
@@ -130,12 +133,17 @@ impl KeyStore {
             return Ok(());
         };
         evolve(running, seq, hash, is_signature);
-        slot.write(&running.encode()).map_err(Fault::Audit)
+        write(slot, &running.encode())
     }
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
     files::read(path, FILE_MAX).map_err(Fault::io("read the seal's keys"))
+}
+
+/// Overwrites a file. The content always has the same size, so nothing of before stays.
+fn write(slot: &File, content: &str) -> Result<(), Fault> {
+    slot.write_all_at(content.as_bytes(), 0).map_err(Fault::audit)
 }
 
 fn evolve(running: &mut RunningKeys, seq: u64, hash: Digest, is_signature: bool) {

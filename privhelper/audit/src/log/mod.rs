@@ -15,7 +15,7 @@ pub use budget::Budget;
 pub use journal::{RECORD, TIP};
 pub use limits::{IDS, Limits};
 pub use location::Location;
-pub use record::{Asker, Event, Payer, Record, size_and_digest};
+pub use record::{Asker, Event, Mark, Payer, Record, size_and_digest};
 
 use crate::fault::Fault;
 use crate::sys::{files, sockets::Journal};
@@ -28,7 +28,6 @@ use std::time::{Duration, SystemTime};
 pub struct AuditLog {
     chain: Mutex<Chain>,
     budget: Mutex<Budget>,
-    limits: Mutex<Limits>,
     /// Notes for `status`: changes by other processes, and failures of the upkeep.
     notes: Mutex<Vec<String>>,
     /// When the tip was last signed, since boot.
@@ -48,8 +47,8 @@ impl AuditLog {
     /// # Errors
     /// The log or the seal's keys cannot be read or written.
     pub fn open(location: &Location) -> Result<Self, Fault> {
-        let last = files::facts_at(&location.log.join("audit.jsonl")).map_err(Fault::Audit)?;
-        let last = last.filter(|facts| facts.size > 0).and_then(|facts| facts.written);
+        let last = files::metadata(&location.log.join("audit.jsonl")).map_err(Fault::audit)?;
+        let last = last.filter(|facts| facts.len() > 0).and_then(|facts| facts.modified().ok());
         let last = last.or(rotated(&location.log)?.pop().and_then(|file| file.written));
         let left = last.map_or((location.now)(), |last| last.min((location.now)()));
         let (chain, opened) = Chain::open(location)?;
@@ -57,10 +56,9 @@ impl AuditLog {
             left,
             chain: Mutex::new(chain),
             budget: Mutex::default(),
-            limits: Mutex::default(),
             notes: Mutex::default(),
             tip: Mutex::new((location.since_boot)()),
-            journal: Journal::new(&location.journal),
+            journal: Journal::new(&location.journal).map_err(Fault::audit)?,
             location: location.clone(),
             previous_boot: opened.boot_id,
         };
@@ -108,8 +106,7 @@ impl AuditLog {
     /// # Errors
     /// The log cannot take it.
     pub fn note(&self, event: Event, record: &Record) -> Result<u64, Fault> {
-        let mut chain = self.watched()?;
-        Ok(self.append(&mut chain, event, record)?.seq)
+        Ok(self.append(&mut *self.watched()?, event, record)?.seq)
     }
 
     /// Records and waits for the disk.
@@ -136,14 +133,13 @@ impl AuditLog {
     /// # Errors
     /// It is over the budget; after how many seconds another try makes sense.
     pub fn admit(&self, uid: u32, class: Class) -> Result<(), u32> {
-        let limits = *locked(&self.limits);
-        let boot = (self.location.since_boot)();
-        locked(&self.budget).admit(uid, class, limits, boot, self.location.unix())
+        let times = ((self.location.since_boot)(), self.location.unix());
+        locked(&self.budget).admit(uid, class, times)
     }
 
     /// Sets the limits of the accepted policy.
     pub fn limit(&self, limits: Limits) {
-        *locked(&self.limits) = limits;
+        locked(&self.budget).limits = limits;
     }
 
     /// Returns the number of the last record.

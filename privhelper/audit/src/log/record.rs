@@ -6,7 +6,7 @@ use postern_proto::root::v1::Claim;
 use postern_record::Json;
 
 macro_rules! events {
-    ($($variant:ident = $name:literal, $priority:literal, $names_epoch:literal;)*) => {
+    ($($variant:ident = $name:literal, $priority:literal, [$($mark:ident)*];)*) => {
         /// The event of a record.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Event { $(#[doc = concat!("`", $name, "`")] $variant),* }
@@ -25,37 +25,50 @@ macro_rules! events {
                 match self { $(Self::$variant => $priority),* }
             }
 
-            /// Returns whether its record names the seal's epoch.
-            pub const fn names_epoch(self) -> bool {
-                match self { $(Self::$variant => $names_epoch),* }
+            /// Returns whether its records are so.
+            pub fn is(self, of: Mark) -> bool {
+                match self { $(Self::$variant => [$(Mark::$mark),*].contains(&of)),* }
             }
         }
     };
 }
 
-// Name, priority, whether it names the epoch.
+/// What only some events' records have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// It names the seal's epoch.
+    Epoch,
+    /// It is paid by the client that caused it; all others by the recorder, such as the end of an effect that has begun.
+    Paid,
+    /// It may hold a request's state.
+    State,
+    /// The broker may note it.
+    Noted,
+}
+
+// Name, priority, and what its records have.
 events! {
-    Start = "start", 6, true;
-    Stop = "stop", 6, false;
-    PolicyApplied = "policy_applied", 5, false;
-    Served = "served", 6, false;
-    Previewed = "previewed", 6, false;
-    Refused = "refused", 5, false;
-    Malformed = "malformed", 4, false;
-    Pending = "pending", 5, false;
-    Approval = "approval", 5, false;
-    Paused = "paused", 5, false;
-    Resumed = "resumed", 5, false;
-    Begin = "begin", 6, false;
-    End = "end", 6, false;
-    Interrupted = "interrupted", 4, false;
-    NotTakenBack = "not_taken_back", 3, false;
-    Torn = "torn", 4, true;
-    Rotated = "rotated", 6, true;
-    Suppressed = "suppressed", 4, false;
-    Note = "note", 6, false;
-    Sealed = "sealed", 6, true;
-    Tampered = "tampered", 2, true;
+    Start = "start", 6, [Epoch];
+    Stop = "stop", 6, [];
+    PolicyApplied = "policy_applied", 5, [];
+    Served = "served", 6, [Paid State Noted];
+    Previewed = "previewed", 6, [Paid Noted];
+    Refused = "refused", 5, [Paid State Noted];
+    Malformed = "malformed", 4, [Paid Noted];
+    Pending = "pending", 5, [Paid State];
+    Approval = "approval", 5, [];
+    Paused = "paused", 5, [];
+    Resumed = "resumed", 5, [];
+    Begin = "begin", 6, [Paid State];
+    End = "end", 6, [State];
+    Interrupted = "interrupted", 4, [State];
+    NotTakenBack = "not_taken_back", 3, [State];
+    Torn = "torn", 4, [Epoch];
+    Rotated = "rotated", 6, [Epoch];
+    Suppressed = "suppressed", 4, [Noted];
+    Note = "note", 6, [Paid Noted];
+    Sealed = "sealed", 6, [Epoch];
+    Tampered = "tampered", 2, [Epoch];
 }
 
 /// The cause of a record: on a disk that is almost full, clients are refused first.
@@ -118,17 +131,7 @@ pub fn size_and_digest(size: u64, sha256: Digest) -> Json {
 impl Record {
     /// Returns who causes this event: an effect that has begun must get its end.
     pub fn payer(&self, event: Event) -> Payer {
-        let is_asked = matches!(
-            event,
-            Event::Begin
-                | Event::Pending
-                | Event::Served
-                | Event::Previewed
-                | Event::Refused
-                | Event::Malformed
-                | Event::Note
-        );
-        if is_asked { self.origin } else { Payer::Recorder }
+        if event.is(Mark::Paid) { self.origin } else { Payer::Recorder }
     }
 
     /// Returns the uid of the person whose session it quoted; 0 = none.

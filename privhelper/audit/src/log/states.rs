@@ -2,7 +2,7 @@
 
 use super::chain::rotated;
 use super::limits::IDS;
-use super::{AuditLog, Event};
+use super::{AuditLog, Event, Mark};
 use crate::fault::Fault;
 use crate::sys::files;
 use postern_policy::types::unhex;
@@ -11,17 +11,6 @@ use prost::Message;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-
-/// Events whose records hold a `state`.
-const EVENTS: [Event; 7] = [
-    Event::Pending,
-    Event::Begin,
-    Event::End,
-    Event::Interrupted,
-    Event::Refused,
-    Event::Served,
-    Event::NotTakenBack,
-];
 
 impl AuditLog {
     /// Calls `with` for every state in the files that were written within the retention of ids before this start, or before
@@ -45,11 +34,11 @@ impl AuditLog {
         paths.push(directory.join("audit.jsonl"));
         let mut open = HashMap::new();
         for path in paths {
-            if files::facts_at(&path).map_err(Fault::Audit)?.is_none() {
+            if files::metadata(&path).map_err(Fault::audit)?.is_none() {
                 continue;
             }
-            for line in BufReader::new(File::open(&path).map_err(Fault::Audit)?).split(b'\n') {
-                let line = line.map_err(Fault::Audit)?;
+            for line in BufReader::new(File::open(&path).map_err(Fault::audit)?).split(b'\n') {
+                let line = line.map_err(Fault::audit)?;
                 match (state(&line), stateless(&line)) {
                     (Some(state), _) => {
                         open.remove(&(state.uid, state.request_id.clone()));
@@ -71,7 +60,7 @@ fn state(line: &[u8]) -> Option<RequestState> {
     let (_, own) = own.split_once(",\"event\":\"")?;
     let (event, own) = own.split_once('"')?;
     let hex = own.split_once(",\"state\":\"")?.1.strip_suffix('"')?;
-    let is_ours = EVENTS.iter().any(|ours| ours.as_str() == event);
+    let is_ours = Event::ALL.iter().any(|ours| ours.as_str() == event && ours.is(Mark::State));
     RequestState::decode(unhex(hex)?.as_slice()).ok().filter(|_| is_ours)
 }
 

@@ -14,7 +14,7 @@ const NOTES_MAX: usize = 16;
 impl AuditLog {
     /// Runs the upkeep that is due. A failed step is tried again a second later.
     pub fn tick(&self) {
-        let limits = *locked(&self.limits);
+        let limits = locked(&self.budget).limits;
         // A failure here also refuses the next effect.
         drop(self.sync());
         drop(self.tell_suppressed(false));
@@ -80,9 +80,9 @@ impl AuditLog {
     fn rotate(&self, limits: Limits) -> Result<(), Fault> {
         let now = (self.location.now)();
         let mut chain = locked(&self.chain);
-        let facts = chain.log.known;
+        let (size, made) = (chain.log.size, chain.log.made);
         let is_old = |made: SystemTime| now.duration_since(made).is_ok_and(|age| age >= limits.max_age);
-        if facts.size == 0 || (facts.size < limits.max_bytes && !facts.made.is_some_and(is_old)) {
+        if size == 0 || (size < limits.max_bytes && !made.is_some_and(is_old)) {
             return Ok(());
         }
         self.sign_in(&mut chain)?;

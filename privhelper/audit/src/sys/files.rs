@@ -1,49 +1,19 @@
 //! Files of the recorder: the audit log, the seal's keys, and small state files.
 
 use nix::fcntl::{FallocateFlags, fallocate};
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
-use std::time::SystemTime;
 
-/// Identity, size and times of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileFacts {
-    /// Device and inode.
-    pub id: (u64, u64),
-    /// In bytes.
-    pub size: u64,
-    /// When it was made, if the file system knows.
-    pub made: Option<SystemTime>,
-    /// When it was last written.
-    pub written: Option<SystemTime>,
-}
-
-impl From<std::fs::Metadata> for FileFacts {
-    fn from(facts: std::fs::Metadata) -> Self {
-        let id = (facts.dev(), facts.ino());
-        Self { id, size: facts.len(), made: facts.created().ok(), written: facts.modified().ok() }
-    }
-}
-
-/// Returns the facts of an open file.
-///
-/// # Errors
-/// As fstat(2).
-pub fn facts(file: &File) -> io::Result<FileFacts> {
-    file.metadata().map(FileFacts::from)
-}
-
-/// Returns the facts of the file at this path, none if there is none.
+/// Returns the metadata of the file at this path, none if there is none.
 ///
 /// # Errors
 /// As lstat(2).
-pub fn facts_at(path: &Path) -> io::Result<Option<FileFacts>> {
+pub fn metadata(path: &Path) -> io::Result<Option<Metadata>> {
     match std::fs::symlink_metadata(path) {
-        Ok(facts) => Ok(Some(facts.into())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        found => found.map(Some),
     }
 }
 
@@ -94,36 +64,14 @@ fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// A small file that is overwritten in place, which erases its old content on most file systems.
-pub struct Slot(File);
-
-impl Slot {
-    /// Opens it, and creates it if absent.
-    ///
-    /// # Errors
-    /// As open(2).
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        open(options.custom_flags(nix::libc::O_NOFOLLOW), path).map(Self)
-    }
-
-    /// Writes from its beginning. The content always has the same size, so nothing of before stays.
-    ///
-    /// # Errors
-    /// As pwrite(2).
-    pub fn write(&self, content: &str) -> io::Result<()> {
-        self.0.write_all_at(content.as_bytes(), 0)
-    }
-
-    /// Writes as [`Self::write`] and waits for the disk.
-    ///
-    /// # Errors
-    /// As pwrite(2) and fdatasync(2).
-    pub fn write_through(&self, content: &str) -> io::Result<()> {
-        self.write(content)?;
-        self.0.sync_data()
-    }
+/// Opens a small file that is overwritten in place, which erases its old content on most file systems; creates it if absent.
+///
+/// # Errors
+/// As open(2).
+pub fn open_slot(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    open(options.custom_flags(nix::libc::O_NOFOLLOW), path)
 }
 
 /// Disk space that is freed while operators pause or undo on a full disk.
@@ -141,8 +89,7 @@ impl Reserve {
     /// # Errors
     /// The file cannot be opened. A disk that is full now is no error: the space is taken later.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let Slot(file) = Slot::open(path)?;
-        let reserve = Self(file);
+        let reserve = Self(open_slot(path)?);
         reserve.keep();
         Ok(reserve)
     }

@@ -1,38 +1,29 @@
-//! Unix sockets: messages to the journal, and to operators' terminals.
+//! Messages to systemd's journal.
 
-use std::io::{self, Write};
-use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::io;
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The journal's socket. Messages may be lost: nothing waits for them.
 pub struct Journal {
-    socket: Option<UnixDatagram>,
+    socket: UnixDatagram,
     path: PathBuf,
 }
 
 impl Journal {
     /// Uses the journal that listens at this path, now or later.
-    pub fn new(path: &Path) -> Self {
-        let socket = UnixDatagram::unbound().and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
-        Self { socket: socket.ok(), path: path.to_owned() }
+    ///
+    /// # Errors
+    /// There is no socket to be had.
+    pub fn new(path: &Path) -> io::Result<Self> {
+        let socket = UnixDatagram::unbound()?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, path: path.to_owned() })
     }
 
     /// Sends one message: lines of `FIELD=value`, no value with a line break (systemd's native journal protocol).
     pub fn send(&self, fields: &str) {
-        if let Some(socket) = &self.socket {
-            // The log has every record too.
-            drop(socket.send_to(fields.as_bytes(), &self.path));
-        }
+        // The log has every record too.
+        drop(self.socket.send_to(fields.as_bytes(), &self.path));
     }
-}
-
-/// Writes one line to a socket and closes it.
-///
-/// # Errors
-/// Nobody listens, or takes it within a second.
-pub fn send_line(path: &Path, line: &str) -> io::Result<()> {
-    let mut stream = UnixStream::connect(path)?;
-    stream.set_write_timeout(Some(Duration::from_secs(1)))?;
-    stream.write_all(format!("{line}\n").as_bytes())
 }

@@ -13,7 +13,7 @@ fn at(seconds: u64) -> Duration {
 }
 
 fn ask(budget: &mut Budget, uid: u32, class: Class, second: u64) -> Result<(), u32> {
-    budget.admit(uid, class, Limits::default(), at(second), at(1_000_000 + second))
+    budget.admit(uid, class, (at(second), at(1_000_000 + second)))
 }
 
 #[test]
@@ -48,9 +48,10 @@ fn permits_2000_effects_within_any_hour() {
 fn limits_recorded_bytes_in_total_and_to_half_for_one_uid() {
     let limits = Limits { day_bytes: 800, ..Limits::default() };
     let ask = |budget: &mut Budget, uid: u32, class: Class, second: u64| {
-        budget.admit(uid, class, limits, at(second), at(second))
+        budget.admit(uid, class, (at(second), at(second)))
     };
     let mut budget = Budget::default();
+    budget.limits = limits;
     // An eighth within an hour for one uid.
     budget.charge(1, Payer::Client, 100, at(5));
     assert_eq!(ask(&mut budget, 1, Class::Read, 6), Err(60));

@@ -4,7 +4,7 @@ use crate::change::{self, Change, Plan};
 use crate::confine;
 use crate::effect;
 use crate::recover::{is_as_left, path_of};
-use crate::stage::{self, Validation};
+use crate::stage;
 use crate::state::State;
 use crate::xattr::ExtendedAttributes;
 use postern_proto::root::v1::{self as root, Outcome, Step};
@@ -41,8 +41,8 @@ pub fn execute(state: &State, ordered: &Ordered) -> Result<Outcome, Error> {
         change.attributes = kept.map(ExtendedAttributes);
     }
     // The rules that decide depend on the content.
-    let validation = Validation::of(&grant, &changes);
-    if agreed.is_some_and(|agreed| agreed != validation.validators) {
+    let validators = stage::required(&grant, &changes);
+    if agreed.is_some_and(|agreed| agreed != validators) {
         return Err(stage::is_another().into());
     }
     let _one_at_a_time = state.effect.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,8 +52,8 @@ pub fn execute(state: &State, ordered: &Ordered) -> Result<Outcome, Error> {
     let grant = authority.decide_facts(grant, &change::facts(&plans))?;
     plans.iter().try_for_each(Plan::check_expected)?;
     let is_effect = plans.iter().any(|plan| !plan.is_unchanged());
-    if step == Step::Whole && is_effect && !validation.validators.is_empty() {
-        let staged = state.stages.stage(&authority, &plans, validation)?;
+    if step == Step::Whole && is_effect && !validators.is_empty() {
+        let staged = state.stages.stage(&authority, &plans, validators)?;
         let objects = plans.iter().map(|plan| plan.change.path().to_string()).collect();
         let outcome = authority.outcome(&grant, objects, wire::Completed::default(), None);
         return Ok(Outcome { staged: Some(staged), ..outcome });

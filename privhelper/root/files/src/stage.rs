@@ -34,35 +34,20 @@ pub struct Stages {
     host: Host,
 }
 
-/// The validation that the rules of a change require.
-#[derive(Debug)]
-pub struct Validation {
-    /// The directories that are copied.
-    lives: BTreeSet<TargetPath>,
-    /// The validators that must agree, each over the copy of its rule's directory.
-    pub validators: Vec<RequiredValidator>,
-}
-
-impl Validation {
-    /// Returns the validators of each rule that grants a write or removal.
-    #[must_use]
-    pub fn of(grant: &Grant, changes: &[Change]) -> Self {
-        let mut lives = changes.iter().map(|change| change.directory.clone()).collect::<BTreeSet<_>>();
-        let mut required = BTreeSet::new();
-        for change in changes.iter().filter(|change| change.is_replacing() && !change.is_mkdir_undone) {
-            for element in grant.elements().iter().filter(|element| element.object.is_file(change.path())) {
-                let Some(rule) = element.rules.first().filter(|rule| !rule.validate.is_empty()) else {
-                    continue;
-                };
-                let live =
-                    rule.selector.directory_of(element.verb, change.path()).unwrap_or(&change.directory);
-                lives.insert(live.clone());
-                required.insert((rule.validate.clone(), live.to_string()));
-            }
+/// Returns the validators that the rules of writes and removals require, each over the copy of its rule's directory.
+#[must_use]
+pub fn required(grant: &Grant, changes: &[Change]) -> Vec<RequiredValidator> {
+    let mut required = BTreeSet::new();
+    for change in changes.iter().filter(|change| change.is_replacing() && !change.is_mkdir_undone) {
+        for element in grant.elements().iter().filter(|element| element.object.is_file(change.path())) {
+            let Some(rule) = element.rules.first().filter(|rule| !rule.validate.is_empty()) else {
+                continue;
+            };
+            let live = rule.selector.directory_of(element.verb, change.path()).unwrap_or(&change.directory);
+            required.insert((rule.validate.clone(), live.to_string()));
         }
-        let validators = required.into_iter().map(|(name, live)| RequiredValidator { name, live }).collect();
-        Self { lives, validators }
     }
+    required.into_iter().map(|(name, live)| RequiredValidator { name, live }).collect()
 }
 
 /// The content of each change of a stage, and the validators that agreed.
@@ -123,7 +108,7 @@ impl Stages {
         &self,
         authority: &Authority<'_>,
         plans: &[Plan<'_>],
-        validation: Validation,
+        validators: Vec<RequiredValidator>,
     ) -> Result<Staged, Error> {
         let key = self.key()?;
         if self.expire()? >= COUNT_MAX {
@@ -131,9 +116,10 @@ impl Stages {
         }
         let id = Digest::from_bytes(&mac::random()?).unwrap_or_default();
         let at = self.path(id);
-        let staged = self.copy_all(&at, plans, &validation.lives).and_then(|()| {
-            let lives = validation.lives.iter().map(ToString::to_string).collect::<Vec<_>>();
-            let (stage_id, validators) = (id.as_bytes().to_vec(), validation.validators);
+        let changed = plans.iter().map(|plan| plan.change.directory.to_string());
+        let lives = changed.chain(validators.iter().map(|one| one.live.clone())).collect::<BTreeSet<_>>();
+        let staged = self.copy_all(&at, plans, &lives).and_then(|()| {
+            let (stage_id, lives) = (id.as_bytes().to_vec(), lives.into_iter().collect::<Vec<_>>());
             let digest = digest(&at, &lives)?.as_bytes().to_vec();
             let staged = key.sign(Staged { stage_id, digest, lives, validators, mac: Vec::new() });
             let order_digest = authority.ordered.digest().as_bytes().to_vec();
@@ -144,10 +130,10 @@ impl Stages {
         staged.inspect_err(|_| drop(remove(&at)))
     }
 
-    fn copy_all(&self, at: &Path, plans: &[Plan<'_>], lives: &BTreeSet<TargetPath>) -> Result<(), Error> {
+    fn copy_all(&self, at: &Path, plans: &[Plan<'_>], lives: &BTreeSet<String>) -> Result<(), Error> {
         let mut budget = CopyBudget::NEW;
         for live in lives {
-            let copy = at.join(copy_name(live.as_str()));
+            let (copy, live) = (at.join(copy_name(live)), &TargetPath::new(live)?);
             store::make_directory(&copy)?;
             let to = open_own(&copy)?;
             tree::copy(&open_granted(live, self.host.root_uid)?, &to.fd, &mut budget)?;

@@ -30,11 +30,13 @@ const OUTPUT_MAX: u64 = 16 * 1024;
 pub fn run(host: &Host, id: OrderId) -> Result<(), Fault> {
     umask(Mode::from_bits_truncate(0o022));
     let job = Job::load(host, id)?;
-    let mut runner = Runner::new(&job.directory)?;
-    let ended = wait(host, &job, &mut runner).and_then(|left| {
+    // Created exclusively: a job that was started once is never started again. Any later failure is an outcome.
+    let output = store::create(&job.directory.join("output")).map_err(Fault::io("a job runs once"))?;
+    let failure = |fault: Fault| Denied::new(Code::PackageFailed, fault.to_string());
+    let ended = Runner::new(&job.directory, output).map_err(failure).and_then(|mut runner| {
+        let left = wait(host, &job, &mut runner)?;
         // After that wait the policy and the accounts of then decide.
-        let failed = |fault: Fault| Denied::new(Code::PackageFailed, fault.to_string());
-        let job = Job::load(host, id).map_err(failed)?;
+        let job = Job::load(host, id).map_err(failure)?;
         decided(host, &job, &runner, left)
     });
     let outcome = ended.unwrap_or_else(|denied| Outcome {

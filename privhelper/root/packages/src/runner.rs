@@ -30,14 +30,10 @@ pub struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// Makes the files `output`, to which both outputs of programs are added, and `status` in the job's directory. Both are
-    /// new: a job that was started once is never started again.
-    pub fn new(directory: &'a Path) -> Result<Self, Fault> {
-        let make = |name| {
-            let made = store::create(&directory.join(name));
-            made.map_err(Fault::io(format!("make {name} (a job runs once)")))
-        };
-        Ok(Self { directory, output: make("output")?, status: make("status")? })
+    /// Makes the file `status` in the job's directory. Both outputs of programs are added to `output`.
+    pub fn new(directory: &'a Path, output: File) -> Result<Self, Fault> {
+        let status = store::create(&directory.join("status")).map_err(Fault::io("make status"))?;
+        Ok(Self { directory, output, status })
     }
 
     /// The descriptor for the program's status lines, which the next program inherits.

@@ -15,7 +15,7 @@ use postern_root::{Code, Denied, Error, Fault};
 /// `not_found`; `precondition_failed`: a unit's file changed since systemd read it; or systemd cannot be asked.
 pub fn gather(host: &Host, request: &UnitRequest) -> Result<UnitFacts, Error> {
     let unit = &request.unit;
-    let own = properties_of(host, unit)?;
+    let mut own = properties_of(host, unit)?;
     if is_missing(&own.state) {
         return Err(Denied::new(Code::NotFound, format!("{unit} does not exist on this host")).into());
     }
@@ -27,6 +27,8 @@ pub fn gather(host: &Host, request: &UnitRequest) -> Result<UnitFacts, Error> {
             let is_missing = is_missing(&state(host, unit)?);
             if is_missing { Ok(String::new()) } else { files(host, &["cat"], unit) }
         })?;
+        // Again: they must not be older than the files that were read, also those of `Also=`.
+        own = properties_of(host, unit)?;
     }
     affected_units(request, own, &install, |units| properties(host, units))
 }

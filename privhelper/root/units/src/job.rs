@@ -180,7 +180,9 @@ fn without_outcome(unit: &UnitState) -> Completed {
 
 /// Removes the files of a job, once the recorder has written its end.
 pub fn forget(host: &Host, id: OrderId) {
-    // Files that cannot be removed now stay until the next boot or until a person removes them; they have no secret.
+    // The secrets first and by name: removing a directory ends at the first entry that cannot be removed.
+    drop(store::remove(&record(host, id).join("job")));
+    // Other files that cannot be removed now stay until the next boot or until a person removes them.
     for path in [record(host, id), directory(host, id)] {
         drop(std::fs::remove_dir_all(path));
     }

@@ -146,6 +146,16 @@ fn writes_the_outcome_last_and_for_root_only() {
 }
 
 #[test]
+fn writes_an_outcome_if_the_progress_file_cannot_be_made() {
+    let bed = Bed::new();
+    fs::create_dir(bed.file("status")).unwrap();
+    let outcome = bed.run(&install(&["hello"]));
+    assert_eq!(outcome.code, "package_failed");
+    assert!(outcome.detail.starts_with("make status: "), "{}", outcome.detail);
+    assert!(bed.noted("apt-get", "argv").is_empty());
+}
+
+#[test]
 fn runs_a_job_once() {
     let bed = Bed::new();
     bed.run(&install(&["hello"]));

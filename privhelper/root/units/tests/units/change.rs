@@ -1,8 +1,9 @@
 //! Changes of units: decided again on root's own facts, then one word for systemctl.
 
-use crate::support::{AGENT, OPERATOR, World, rule};
+use crate::support::{AGENT, OPERATOR, World, facts, rule};
 use postern_proto::root::v1::Decision;
-use postern_proto::v1::Status;
+use postern_proto::v1::{Status, UnitEnableRequest};
+use prost::Message;
 
 fn world(verbs: &[&str]) -> World {
     World::new(vec![rule("nginx", Decision::Allow, verbs, &["nginx.service"])], Vec::new())
@@ -121,4 +122,22 @@ fn an_undo_brings_the_state_back_unless_it_changed_since() {
     assert_eq!(undone.outcome().verb, "request.undo");
     let forged = postern_proto::root::v1::Inverse { verb: "unit.start".to_owned(), ..inverse };
     assert_eq!(world.execute(&world.undo(forged)).code(), "undo_gone");
+}
+
+#[test]
+fn reads_the_properties_after_the_files_of_a_unit_that_is_enabled() {
+    let world = world(&["unit.enable", "unit.start"]);
+    world.unit("nginx.service", "inactive", "NeedDaemonReload=no\n");
+    std::fs::write(world.path("units/nginx.service.file"), "[Install]\nWantedBy=multi-user.target\n")
+        .unwrap();
+    // Its file changes before systemctl reads it: another program would start than the one that was decided.
+    std::fs::write(
+        world.path("cat.sh"),
+        "sed -i s/NeedDaemonReload=.*/NeedDaemonReload=yes/ \"$here/units/$unit\"",
+    )
+    .unwrap();
+    let body = UnitEnableRequest { meta: None, unit: "nginx.service".to_owned(), now: true }.encode_to_vec();
+    let order = world.order(AGENT, "unit.enable", body, Some(facts("nginx.service", "inactive", &[])));
+    assert_eq!(world.execute(&order).code(), "precondition_failed");
+    assert!(world.acts().is_empty());
 }

@@ -87,6 +87,20 @@ fn another_row_of_the_same_name_has_another_unit() {
 }
 
 #[test]
+fn forgets_the_secrets_of_a_command_even_if_its_directory_cannot_be_removed() {
+    let world = world(vec![row("show", &["/usr/bin/true", "{value}"], ParameterKind::Text)]);
+    let order = order(&world, "show", "a");
+    let (record, elsewhere) = (world.host.commands.join(hex(&order)), world.path("elsewhere"));
+    // Removing a symbolic link to a directory removes nothing in it.
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::write(elsewhere.join("job"), "hunter2").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &record).unwrap();
+    world.acknowledge(&order);
+    assert!(!elsewhere.join("job").exists(), "the secrets are still there");
+    assert!(elsewhere.is_dir());
+}
+
+#[test]
 fn a_secret_is_written_to_the_job_record_only() {
     let world = world(vec![row("login", &["/usr/bin/true", "{value}"], ParameterKind::Secret)]);
     let secret =
