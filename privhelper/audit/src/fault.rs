@@ -18,7 +18,7 @@ impl Fault {
 
     /// For `map_err`: the audit log cannot take a record.
     pub fn audit(error: io::Error) -> Self {
-        Self { what: format!("audit log: {error}"), code: Code::AuditUnavailable }
+        Self { code: Code::AuditUnavailable, ..Self::io("audit log")(error) }
     }
 
     /// A file of the recorder does not have the form that it writes.

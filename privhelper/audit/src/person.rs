@@ -23,6 +23,7 @@ const LINE_TIME: Duration = Duration::from_secs(2);
 
 /// Serves one connection to its end: it is closed, a byte comes, or its process exits. One that is not within the limits of
 /// sessions gets its answer before anything is read.
+#[expect(clippy::needless_pass_by_value, reason = "it is closed when this returns")]
 pub fn serve(state: &State, stream: UnixStream, peer: Peer) {
     let Some((token, other)) = random_id().ok().zip(stream.try_clone().ok()) else { return };
     let times = ((state.host.audit.since_boot)(), state.host.audit.unix());

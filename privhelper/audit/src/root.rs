@@ -35,6 +35,9 @@ pub enum NoOutcome {
 }
 
 /// Sends an order to its family, with validation where root asks for it, and waits for the outcome.
+///
+/// # Errors
+/// Nothing was done, or root has no outcome.
 pub fn perform(state: &State, work: &Work, envelope: &Envelope, turn: crate::turns::Turn<'_>) -> Learned {
     let whole = Envelope { step: Step::Whole.into(), ..envelope.clone() };
     let learned = deliver(state, state.host.family(&work.state.family), work, whole);
@@ -148,6 +151,9 @@ pub fn exchange(
 }
 
 /// Asks for the outcome of an order, until its program reports that it does not run any more.
+///
+/// # Errors
+/// There is no outcome, or the recorder stops first.
 pub fn learn(state: &State, socket: &Path, order_id: &[u8]) -> Learned {
     let [mut pause, longest] = PAUSES;
     loop {

@@ -59,8 +59,7 @@ impl Chain {
         let (mut end, torn) = last_of(&log.tail()?)?;
         (opened.torn, log.is_cut) = (torn, log.is_cut || torn.is_some());
         if end.seq == 0 && torn.is_none() {
-            let newest = rotated(&location.log)?.into_iter().rfind(|old| old.is_plain);
-            if let Some(newest) = newest {
+            if let Some(newest) = rotated(&location.log)?.into_iter().rfind(|old| old.is_plain) {
                 end = last_of(&file::tail_of(&newest.path)?)?.0;
                 opened.rotated = Some(newest.name);
             }

@@ -2,8 +2,8 @@
 //!
 //! The broker decided the same before. Its decision is not used: a captured broker can drop orders, not add rights.
 
-use crate::error::Fault;
-use crate::host::{Accounts, Host};
+use crate::error::{Error, Fault};
+use crate::host::{Accounts, ActivePolicy, Host};
 use crate::mac::Key;
 use crate::receive::Ordered;
 use postern_policy::request::undo_grants;
@@ -22,7 +22,9 @@ use std::sync::Arc;
 pub struct Authority<'a> {
     /// This host.
     pub host: &'a Host,
-    /// The accepted policy.
+    /// The accepted policy, as it was loaded.
+    active: &'a ActivePolicy,
+    /// Its rules.
     pub policy: &'a Policy,
     /// The accounts as they are now.
     pub accounts: &'a Accounts,
@@ -48,17 +50,16 @@ impl<'a> Authority<'a> {
     /// `plan_changed`, `undo_gone`, `no_grant`, `invalid_argument`.
     pub fn new(
         host: &'a Host,
-        policy: &'a Policy,
+        active: &'a ActivePolicy,
         accounts: &'a Accounts,
         key: impl Into<Option<&'a Key>>,
         ordered: &'a Ordered,
     ) -> Result<Self, Denied> {
         let person_uid = ordered.envelope.as_ref().map_or(0, |envelope| envelope.person_uid);
         let envelope = ordered.envelope.as_ref().filter(|_| !ordered.is_question());
-        let order = &ordered.order;
+        let (order, policy) = (&ordered.order, &active.policy);
         if order.policy_digest != policy.digest().as_bytes() {
-            let why = "the policy was replaced after this request was decided; send it again";
-            return Err(Denied::new(Code::PlanChanged, why));
+            return Err(replaced());
         }
         let key = key.into();
         let is_undo = ordered.verb == VerbId::RequestUndo;
@@ -81,7 +82,8 @@ impl<'a> Authority<'a> {
         let who = Identity { unix_s: host.unix().as_secs(), ..accounts.identity(order.uid) };
         let has_asker_left = envelope.is_some_and(|envelope| envelope.has_person_left);
         let who = Identity { has_asker_left, ..policy.asked_by(who, accounts.identity(person_uid)) };
-        let authority = Self { host, policy, accounts, ordered, who, inverse, by_operator, key, envelope };
+        let authority =
+            Self { host, active, policy, accounts, ordered, who, inverse, by_operator, key, envelope };
         if by_operator && let Some(envelope) = envelope {
             authority.check_person(envelope.operator_uid)?;
         }
@@ -185,13 +187,17 @@ impl<'a> Authority<'a> {
     /// Writes the witness line to the journal, right before the first effect. The recorder cannot write such a line.
     ///
     /// # Errors
-    /// It cannot be written; then there is no effect.
-    pub fn witness(&self, grant: &Grant) -> Result<(), Fault> {
+    /// It cannot be written, or the policy was replaced; then there is no effect.
+    pub fn witness(&self, grant: &Grant) -> Result<(), Error> {
+        // Since it was decided, root may have waited for a lock, for systemd, or for a process of the rule's user.
+        if !self.active.is_current() {
+            return Err(replaced().into());
+        }
         let order = &self.ordered.order;
         let (id, digest, decision) = (self.ordered.id, self.ordered.digest(), grant.decision().as_str());
         // <5>: notice, sd-daemon(3).
         let line = format!("<5>postern-act v1 {id} {digest} {} {} {decision}\n", order.uid, order.verb);
-        std::io::stderr().write_all(line.as_bytes()).map_err(Fault::io("write to the journal"))
+        Ok(std::io::stderr().write_all(line.as_bytes()).map_err(Fault::io("write to the journal"))?)
     }
 
     /// The ids of the rules that grant the order, each once.
@@ -260,4 +266,8 @@ impl<'a> Authority<'a> {
             ..Outcome::default()
         }
     }
+}
+
+fn replaced() -> Denied {
+    Denied::new(Code::PlanChanged, "the policy was replaced after this request was decided; send it again")
 }

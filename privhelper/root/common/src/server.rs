@@ -35,23 +35,28 @@ pub fn drop_power(kept: &[Capability]) -> Result<(), Fault> {
     nix::unistd::chdir("/").map_err(Fault::io("change to /"))?;
     set_dumpable(false).map_err(Fault::io("forbid tracing and core dumps"))?;
     set_no_new_privs().map_err(Fault::io("forbid new privileges"))?;
-    let failed = |what: &str| Fault::new(format!("{what}; does this run in its unit?"));
-    let wanted: CapsHashSet = kept.iter().copied().collect();
-    let had = caps::read(None, CapSet::Permitted).map_err(|_| failed("capabilities cannot be read"))?;
-    if !wanted.is_subset(&had) {
-        return Err(failed("a capability is missing"));
+    if keep_only(kept)? {
+        Ok(())
+    } else {
+        Err(Fault::new("a capability is missing; does this run in its unit?"))
     }
-    let nothing = CapsHashSet::new();
-    let sets = [
-        (CapSet::Ambient, &nothing),
-        (CapSet::Inheritable, &nothing),
-        (CapSet::Effective, &wanted),
-        (CapSet::Permitted, &wanted),
-    ];
-    for (set, value) in sets {
-        caps::set(None, set, value).map_err(|_| failed("capabilities cannot be dropped"))?;
+}
+
+/// Drops every capability of this thread but these. Returns whether it had all of them.
+///
+/// # Errors
+/// They cannot be read or dropped.
+pub fn keep_only(kept: &[Capability]) -> Result<bool, Fault> {
+    let failed = |error| Fault::new(format!("drop capabilities: {error}"));
+    let had = caps::read(None, CapSet::Permitted).map_err(failed)?;
+    let kept_of_had = kept.iter().copied().filter(|one| had.contains(one)).collect::<CapsHashSet>();
+    for set in [CapSet::Ambient, CapSet::Inheritable] {
+        caps::clear(None, set).map_err(failed)?;
     }
-    Ok(())
+    for set in [CapSet::Effective, CapSet::Permitted] {
+        caps::set(None, set, &kept_of_had).map_err(failed)?;
+    }
+    Ok(kept_of_had.len() == kept.len())
 }
 
 /// Keeps SIGTERM and SIGINT for [`crate::server::serve`].

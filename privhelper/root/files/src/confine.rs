@@ -4,7 +4,7 @@
 //! Landlock does not cover chmod and chown: the filter permits only the calls on descriptors, which Landlock limits.
 
 use crate::path::{Directory, open_granted};
-use caps::{CapSet, Capability, CapsHashSet};
+use caps::Capability;
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, make_bitflags,
@@ -13,7 +13,7 @@ use nix::fcntl::OFlag;
 use nix::libc;
 use nix::sys::stat::Mode;
 use postern_policy::{Decision, Policy, Selector};
-use postern_root::{Fault, Host};
+use postern_root::{Fault, Host, server};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     apply_filter,
@@ -121,17 +121,10 @@ pub fn confine_to(directory: &Directory) -> Result<(), Fault> {
 pub fn give_up_writing(directories: &[Directory]) -> Result<(), Fault> {
     let granted = directories.iter().map(|directory| (directory, READ));
     restrict(granted).map_err(failed("Landlock"))?;
-    drop_capabilities().map_err(failed("capabilities"))
+    // Reading needs it, capabilities(7).
+    server::keep_only(&[Capability::CAP_DAC_OVERRIDE]).map(drop)
 }
 
 fn failed<E: Display>(what: &str) -> impl FnOnce(E) -> Fault {
     move |error| Fault::new(format!("{what}: {error}"))
-}
-
-/// Drops all capabilities of the thread but `CAP_DAC_OVERRIDE`, which reading needs (capabilities(7)).
-fn drop_capabilities() -> Result<(), caps::errors::CapsError> {
-    let had = caps::read(None, CapSet::Permitted)?;
-    let kept = had.into_iter().filter(|one| *one == Capability::CAP_DAC_OVERRIDE).collect::<CapsHashSet>();
-    caps::set(None, CapSet::Effective, &kept)?;
-    caps::set(None, CapSet::Permitted, &kept)
 }

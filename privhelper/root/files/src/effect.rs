@@ -47,7 +47,7 @@ pub fn act(
     let journal = root::Journal { entries: entries.collect(), outcome: Some(outcome.clone()) };
     state.outcomes.begin(id, &journal.encode_to_vec())?;
     let done = if has_content { keep(state, authority, &plans, journal.clone()) } else { Ok(()) };
-    let done = done.and_then(|()| Ok(authority.witness(grant)?));
+    let done = done.and_then(|()| authority.witness(grant));
     if let Err(error) = done.and_then(|()| exchange(&journal.entries, &plans, &mut outcome)) {
         // If this fails, recovery at the next start finds that nothing was changed.
         drop(state.undo.forget(id.as_bytes()).and_then(|()| state.outcomes.withdraw(id)));

@@ -76,7 +76,7 @@ impl State {
         if !self.is_current() {
             return Err(Denied::new(Code::PlanChanged, "the policy was replaced while the order came"));
         }
-        Authority::new(&self.host, &self.active.policy, accounts, &self.key, ordered)
+        Authority::new(&self.host, &self.active, accounts, &self.key, ordered)
     }
 
     /// Whether policy, accounts and granted directories are those that the process was confined to.

@@ -105,7 +105,7 @@ impl Job {
     /// # Errors
     /// As [`Authority::new`].
     pub fn authority(&self) -> Result<Authority<'_>, Denied> {
-        Authority::new(&self.root, &self.policy.policy, &self.accounts, &self.key, &self.ordered)
+        Authority::new(&self.root, &self.policy, &self.accounts, &self.key, &self.ordered)
     }
 }
 

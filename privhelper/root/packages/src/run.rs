@@ -60,10 +60,8 @@ fn wait(host: &Host, job: &Job, runner: &mut Runner<'_>) -> Result<Duration, Den
 fn decided(host: &Host, job: &Job, runner: &Runner<'_>, left: Duration) -> Result<Outcome, Denied> {
     let authority = job.authority()?;
     let (grant, work) = job::decide(&authority)?;
-    let mut completed = authority
-        .witness(&grant)
-        .and_then(|()| perform(host, runner, &work, left))
-        .unwrap_or_else(|fault| failed(Code::PackageFailed, &fault.to_string()));
+    let performed = authority.witness(&grant).and_then(|()| Ok(perform(host, runner, &work, left)?));
+    let mut completed = performed.unwrap_or_else(|error| failed(Code::PackageFailed, &error.detail()));
     if authority.inverse.is_some() && completed.code == Code::PlanChanged.as_str() {
         Code::UndoConflict.as_str().clone_into(&mut completed.code);
     }

@@ -55,13 +55,13 @@ impl State {
             let why = "this host does not run systemd; packages, units and commands need it";
             return Err(Denied::new(Code::Unsupported, why).into());
         }
-        let policy = &ActivePolicy::load(&self.host.root)?.policy;
+        let active = &ActivePolicy::load(&self.host.root)?;
         if ordered.step() == Step::Validate {
-            return command::validate(&self.host, policy, connection, ordered).map(Answer::Outcome);
+            return command::validate(&self.host, &active.policy, connection, ordered).map(Answer::Outcome);
         }
         let accounts = self.host.root.accounts()?;
         let acts = ordered.is_execute;
-        let authority = Authority::new(&self.host.root, policy, &accounts, &self.key, ordered)?;
+        let authority = Authority::new(&self.host.root, active, &accounts, &self.key, ordered)?;
         let mut work = Work { state: self, authority: &authority, connection };
         let contents = if acts { Some(as_user::contents(&work)?) } else { None };
         let (request, grant) = authority.decide_request(contents)?;

@@ -35,7 +35,7 @@ fn decide(
         Purpose::Facts(person_uid) => (Some(Envelope { person_uid, ..Envelope::default() }), false),
     };
     let ordered = Ordered::new(ordered.order.encode_to_vec(), envelope, is_execute).unwrap();
-    Authority::new(host, &active.policy, accounts, key, &ordered)
+    Authority::new(host, active, accounts, key, &ordered)
         .and_then(|authority| authority.decide(required))
         .map_err(|denied| denied.code.as_str())
 }

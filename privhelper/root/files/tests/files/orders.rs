@@ -116,6 +116,24 @@ fn a_change_of_the_policy_ends_the_process_before_it_accepts_and_during_an_order
 }
 
 #[test]
+fn a_policy_that_is_replaced_while_an_order_waits_for_another_is_not_acted_under() {
+    let world = world();
+    let (order, contents) = ready(&world, "site/a", b"new");
+    let other = world.state().effect.lock().unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| world.execute(&order, &contents, whole()));
+        // Long enough that it was decided and waits: if it was not, the test is only weaker.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let copy = world.path("copy");
+        fs::copy(&world.host.accepted, &copy).unwrap();
+        fs::rename(&copy, &world.host.accepted).unwrap();
+        drop(other);
+        assert_eq!(waits.join().unwrap().refused().reason(), root::CloseReason::NotStarted);
+    });
+    assert!(names(&world.path("site")).is_empty());
+}
+
+#[test]
 fn new_accounts_and_replaced_directories_end_the_process() {
     let world = world();
     let replaced = |name: &str| {

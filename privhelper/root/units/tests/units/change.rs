@@ -71,6 +71,20 @@ fn rejects_a_unit_that_changed_since_it_was_decided() {
 }
 
 #[test]
+fn a_policy_that_is_replaced_while_systemd_is_asked_stops_the_change() {
+    let world = world(&["unit.stop"]);
+    world.unit("nginx.service", "active", "");
+    let order = world.nginx("unit.stop", "active", &[]);
+    let replace = "cp \"$here/accepted.pb\" \"$here/next\" && mv \"$here/next\" \"$here/accepted.pb\"";
+    std::fs::write(world.path("show.sh"), replace).unwrap();
+    assert_eq!(world.execute(&order).code(), "plan_changed");
+    assert!(world.acts().is_empty());
+    std::fs::remove_file(world.path("show.sh")).unwrap();
+    assert_eq!(world.execute(&order).code(), "");
+    assert_eq!(world.acts().len(), 1);
+}
+
+#[test]
 fn rejects_affected_units_that_the_broker_left_out() {
     let world = World::new(
         vec![
