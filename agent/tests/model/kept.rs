@@ -179,8 +179,8 @@ async fn a_database_of_version_1_is_brought_up_with_what_it_holds() {
 #[tokio::test]
 async fn an_older_agent_names_the_copy_that_was_kept_before_the_upgrade() {
     let place = Place::new();
-    database(&place).execute_batch("PRAGMA user_version = 7").unwrap();
-    let copy = place.host.state.join("postern.db.version-6");
+    database(&place).execute_batch("PRAGMA user_version = 8").unwrap();
+    let copy = place.host.state.join("postern.db.version-7");
     std::fs::write(&copy, "").unwrap();
     place.serve();
     let health = http(&place, "GET", "/health", &Value::Null).await;
