@@ -110,6 +110,32 @@ fn waits(digit: &str, expires: u64) -> Play {
 }
 
 #[tokio::test]
+async fn the_end_of_a_schedules_run_is_told_with_its_schedule_however_it_ended() {
+    let place = Place::new();
+    let (url, seen) = receiver(&[200]).await;
+    configure(&place, &url, "");
+    place.helper(vec![
+        Play::Events(vec![ended(Status::Done, "")]),
+        Play::Events(vec![refused("no_grant")]),
+        Play::Events(vec![ended(Status::Done, "")]),
+    ]);
+    place.serve();
+    let schedule = place.run(&["run", "--every", "1h", "restart nginx", "--json"]).await.json();
+    let id = schedule["schedule"]["id"].as_str().or(schedule["id"].as_str()).unwrap().to_owned();
+    for (count, status, exit) in [(1, "completed", Exit::Done), (2, "refused", Exit::Refused)] {
+        assert_eq!(place.run(&["schedule", "run-now", &id]).await.exit, exit);
+        until("a message about the run came", || seen.lock().unwrap().len() == count).await;
+        let message = seen.lock().unwrap()[count - 1].json();
+        let data = &message["data"];
+        assert_eq!((&message["type"], &data["schedule"]), (&json!("completed"), &json!(id)), "{message}");
+        assert_eq!(data["status"], status, "{message}");
+    }
+    place.run(&["run", "restart nginx"]).await;
+    until("a message about the person's own task came", || seen.lock().unwrap().len() == 3).await;
+    assert_eq!(seen.lock().unwrap()[2].json()["data"]["schedule"], Value::Null);
+}
+
+#[tokio::test]
 async fn tells_signed_what_waits_and_how_the_task_ended_without_content() {
     let place = Place::new();
     let (url, seen) = receiver(&[200]).await;

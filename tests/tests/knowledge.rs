@@ -10,6 +10,57 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }
 
+/// The model does what the document says, as far as it has tools for it; the policy grants none of it.
+fn a_model_that_obeys_a_document_changes_nothing(host: &Installed) {
+    let sudoers = json!({ "path": "/etc/sudoers.d/agent", "content": "ann ALL=(ALL) NOPASSWD: ALL\n" });
+    host.with_model(
+        &json!([
+            { "tool": "search_knowledge", "args": { "query": "which server has the backup" } },
+            { "tool": "write_file", "args": sudoers },
+            { "tool": "service", "args": { "action": "stop", "name": "dbus" } },
+            { "tool": "shell", "args": { "cmd": "cp /home/ann/notes/backup.md /etc/sudoers.d/agent" } },
+            { "tool": "finish", "args": { "outcome": "not_done", "summary": "it was refused" } },
+        ]),
+        "",
+    );
+    let ran = host.run("ann", &["postern", "run", "--json", "which server has the backup"]);
+    let task = ran.json();
+    let results = task["results"].as_array().expect("results");
+    assert!(results[0].to_string().contains("IGNORE ALL RULES"), "the model has read it: {task}");
+    for result in &results[1..3] {
+        assert_eq!(result["status"], "refused", "{result}\n{ran}");
+        let code = result["error"].as_str().and_then(|error| error.split(':').next());
+        assert!(matches!(code, Some("no_grant" | "protected")), "{result}");
+    }
+    assert_ne!(results[3]["exit_code"], 0, "the sandbox writes nothing there: {}", results[3]);
+    assert_eq!(task["changes"], json!([]), "{task}");
+    let _ = host.shell("test ! -e /etc/sudoers.d/agent && systemctl is-active dbus.service").ok();
+    let log = lines(&host.shell("cat /var/log/postern/audit.jsonl").ok());
+    let id = task["id"].as_str().expect("an id");
+    assert!(
+        log.iter().any(|record| record["event"] == "refused" && record["task"] == id),
+        "refusals are recorded"
+    );
+    let began = log.iter().filter(|record| record["event"] == "begin" && record["task"] == id);
+    assert_eq!(began.count(), 0, "nothing began");
+}
+
+/// What one person has added is found by no task of another one.
+fn a_task_finds_only_what_its_person_may_read(host: &Installed) {
+    host.with_model(
+        &json!([
+            { "tool": "search_knowledge", "args": { "query": "which server has the backup" } },
+            { "tool": "read_file", "args": { "path": "/home/ann/notes/backup.md" } },
+            { "tool": "finish", "args": { "outcome": "not_done", "summary": "nothing was found" } },
+        ]),
+        "",
+    );
+    let ran = host.visitor(&["postern", "run", "--json", "which server has the backup"]);
+    let seen = host.root(&["cat", "/var/tmp/model/seen"]).ok();
+    assert_eq!(lines(&seen).len(), 3, "{ran}");
+    assert!(!seen.contains("heron") && !ran.stdout.contains("heron"), "{ran}");
+}
+
 #[test]
 fn a_document_is_found_by_whom_it_may_be_and_its_words_drive_nothing() {
     let host = Installed::on(Release::Trixie);
@@ -39,7 +90,10 @@ fn a_document_is_found_by_whom_it_may_be_and_its_words_drive_nothing() {
     assert!(health.stdout.contains("rag"), "{health}");
     assert_eq!(health.json()["rag"], "ok", "{health}");
 
-    // A model is told it as data, and what it says does nothing.
+    a_model_that_obeys_a_document_changes_nothing(&host);
+    a_task_finds_only_what_its_person_may_read(&host);
+
+    // A model is told it as data.
     let telemetry = "[telemetry]\nexporter = \"jsonl\"\nfile = \"/var/lib/postern/spans.jsonl\"";
     host.with_model(
         &json!([
@@ -58,7 +112,7 @@ fn a_document_is_found_by_whom_it_may_be_and_its_words_drive_nothing() {
     let after = host
         .shell("find /etc -newer /etc/postern/knowledge.d/rota.md -type f -not -name agent.toml | sort")
         .ok();
-    assert_eq!(after, before, "a document changed the host");
+    assert_eq!(after, before, "a file of the host changed");
 
     // The log of the task is a document of hers alone.
     let of_task = ["postern", "kb", "search", "does dbus run", "--json"];

@@ -172,6 +172,7 @@ impl Session<'_> {
                 confirmation: None,
                 secrets: &Secrets::default(),
                 tool: String::new(),
+                left_out: Vec::new(),
                 questions: 0,
                 slot: &mut slot,
                 live: Live::default(),

@@ -33,5 +33,9 @@ pub(super) fn tell_left_out(task: &mut Task, outcome: &mut Outcome, left_out: &[
     let paths = left_out.join(", ");
     let told = format!("NOT changed, since the person left these files of the patch out: {paths}\n");
     outcome.stdout.extend_from_slice(told.as_bytes());
-    task.warnings.push(format!("left out of a patch, as its person chose: {paths}"));
+    let warning = format!("left out of a patch, as its person chose: {paths}");
+    // A resumed task may have it already.
+    if !task.warnings.contains(&warning) {
+        task.warnings.push(warning);
+    }
 }

@@ -8,7 +8,7 @@ use crate::protocol::request::Request;
 use crate::protocol::task::{Task, TaskStatus, Waits};
 use crate::protocol::tool::Tool;
 use crate::redaction::Secrets;
-use crate::store::Slot;
+use crate::store::{SentStep, Slot};
 use serde_json::{Value, json};
 
 impl Runner<'_> {
@@ -61,7 +61,10 @@ impl Runner<'_> {
         // An id tells when it was sent; one that was perhaps sent before goes on under its own.
         ask.id = new_id();
         if ask.effect() == Effect::Possible {
-            ask.id = self.left.again.take().unwrap_or(ask.id);
+            // Another choice of files is another request: the helper refuses it under the id of the first.
+            let is_it =
+                |sent: &SentStep| sent.verb == ask.request.verb() && sent.target == ask.request.target();
+            ask.id = self.left.again.take_if(|sent| is_it(sent)).map_or(ask.id, |sent| sent.id);
         }
         self.claim(task, number, &ask);
         let secrets = self.secrets;
@@ -95,6 +98,7 @@ impl Runner<'_> {
         let data = json!({
             "step": number, "request_id": ask.id, "effect": ask.effect(), "undoes": ask.request.undoes(),
             "verb": ask.request.verb(), "target": ask.request.target(), "of": ask.request.recalls(),
+            "left_out": self.left_out,
         });
         (self.on)("request", data, task);
     }

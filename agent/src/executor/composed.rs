@@ -1,6 +1,6 @@
 //! Steps that find out first what they ask for: a diff becomes changes, the beginning of an id the whole.
 
-use super::agreed::{Agreed, leave_out, tell_left_out};
+use super::agreed::{Agreed, leave_out};
 use super::runner::{Runner, step_status};
 use crate::client::patching::{Old, Unread, read_of, resolve};
 use crate::client::pending_request::Outcome;
@@ -68,8 +68,7 @@ impl Runner<'_> {
                 Agreed::Nothing(refused) => return *refused,
             }
         }
-        let mut outcome = self.ask_seen(task, number, request, mode, &views).await;
-        tell_left_out(task, &mut outcome, &left_out);
+        let mut outcome = self.ask_seen(task, number, request, mode, (&views, left_out)).await;
         if mode == Mode::Preview && step_status(&outcome.end, false) == StepStatus::Ok {
             outcome.views = views;
         }

@@ -145,7 +145,7 @@ impl Runner<'_> {
         {
             return *refused;
         }
-        self.ask_seen(task, number, request, mode, &[view]).await
+        self.ask_seen(task, number, request, mode, (&[view], Vec::new())).await
     }
 
     /// Whether files may be changed as shown.

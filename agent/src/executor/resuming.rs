@@ -1,5 +1,6 @@
 //! A step that was under way when an earlier process ended: what became of it is asked, not tried again.
 
+use super::agreed::tell_left_out;
 use super::runner::Runner;
 use super::step::result;
 use crate::client::pending_request::Outcome;
@@ -31,15 +32,16 @@ impl Runner<'_> {
             std::mem::take(&mut self.left.sent).into_iter().partition(|sent| sent.step == number);
         self.left.sent = others;
         for sent in own {
-            last = Some(self.recall(task, number, sent).await);
+            last = Some((self.recall(task, number, sent.clone()).await, sent));
         }
-        let outcome = last?;
+        let (mut outcome, sent) = last?;
         let is_repeatable = request(tool).is_some_and(|request| request.is_repeatable());
         // A tool that ensures a state checks it again afterwards.
         let looks = matches!(tool, Tool::EnsureRunning { .. }) && matches!(outcome.end, Event::Completed(_));
-        if looks || self.is_open(task, &outcome, is_repeatable) {
+        if looks || self.is_open(task, &outcome, &sent, is_repeatable) {
             return None;
         }
+        tell_left_out(task, &mut outcome, &sent.left_out);
         Some(result(number, tool, &outcome, self.secrets))
     }
 
@@ -71,8 +73,12 @@ impl Runner<'_> {
         let is_it = |sent: &SentStep| sent.verb == request.verb() && sent.target == request.target();
         let place = self.left.sent.iter().position(is_it).filter(|_| mode == Mode::Execute)?;
         let sent = self.left.sent.remove(place);
-        let outcome = self.recall(task, number, sent).await;
-        (!self.is_open(task, &outcome, request.is_repeatable())).then_some(outcome)
+        let mut outcome = self.recall(task, number, sent.clone()).await;
+        if self.is_open(task, &outcome, &sent, request.is_repeatable()) {
+            return None;
+        }
+        tell_left_out(task, &mut outcome, &sent.left_out);
+        Some(outcome)
     }
 
     fn was_begun(&mut self, tool: &Tool) -> bool {
@@ -98,11 +104,11 @@ impl Runner<'_> {
     }
 
     /// Whether a request is still to be made, or made to its end.
-    fn is_open(&mut self, task: &mut Task, outcome: &Outcome, is_repeatable: bool) -> bool {
+    fn is_open(&mut self, task: &mut Task, outcome: &Outcome, sent: &SentStep, is_repeatable: bool) -> bool {
         match &outcome.end {
             // It never arrived, or it goes on: under its id the helper acts once.
             Event::Refused(refused) if matches!(refused.code.as_str(), "unknown_request" | "busy") => {
-                self.left.again = Some(outcome.id.clone());
+                self.left.again = Some(sent.clone());
                 true
             }
             Event::Completed(done) if done.status == Status::Interrupted && is_repeatable => {

@@ -68,6 +68,8 @@ pub struct Runner<'a> {
     pub secrets: &'a Secrets,
     /// The tool of the step that is carried out.
     pub tool: String,
+    /// The files that the person left out of the patch that is sent.
+    pub left_out: Vec<String>,
     /// The care that a model's steps need; the person's own need none.
     pub confirmation: Option<Confirmation>,
     /// The questions that were put so far.
@@ -156,17 +158,17 @@ impl Runner<'_> {
         request: Request,
         mode: Mode,
     ) -> Outcome {
-        self.ask_seen(task, number, request, mode, &[]).await
+        self.ask_seen(task, number, request, mode, (&[], Vec::new())).await
     }
 
-    /// The same of files whose change is known.
+    /// The same of files whose change is known, and of which a person left some out.
     pub(super) async fn ask_seen(
         &mut self,
         task: &mut Task,
         number: usize,
         request: Request,
         mode: Mode,
-        views: &[FileView],
+        (views, mut left_out): (&[FileView], Vec<String>),
     ) -> Outcome {
         if let Some(outcome) = self.recalled(task, number, &request, mode).await {
             return outcome;
@@ -174,15 +176,18 @@ impl Runner<'_> {
         if let Err(why) = self.secrets.check(&self.tool, &request) {
             return self.not_asked(task, number, request, AgentError::new("placeholder_refused", why));
         }
-        let (mut request, mut left_out) = (request, Vec::new());
+        let mut request = request;
         if mode == Mode::Execute {
             match Box::pin(self.first_change(task, number, &request, views)).await {
                 Agreed::Whole => {}
-                Agreed::Files(files) => left_out = leave_out(&mut request, &files),
+                Agreed::Files(files) => left_out.extend(leave_out(&mut request, &files)),
                 Agreed::Nothing(outcome) => return *outcome,
             }
         }
+        // Kept with the request, so that a successor of this process can tell the model of them.
+        self.left_out.clone_from(&left_out);
         let mut outcome = self.ask_once(task, number, request.clone(), mode).await;
+        self.left_out.clear();
         let unknown = matches!(&outcome.end, Event::Completed(c) if c.status == Status::Interrupted);
         if unknown && request.is_repeatable() {
             task.warnings.push(format!("the helper was stopped during {}; asked again", request.verb()));

@@ -209,7 +209,7 @@ fn foreign(app: &App, owner: Owner, ask: &PendingRequest) -> Option<Refused> {
     let (effect, is_undo) = (ask.effect(), ask.request.undoes().is_some());
     if effect == Effect::Possible {
         let target = ask.request.target();
-        let part = Part { task: "", step: 0, verb: ask.request.verb(), target: &target };
+        let part = Part { task: "", step: 0, verb: ask.request.verb(), target: &target, left_out: &[] };
         match app.store.requests.claim(owner, &ask.id, is_undo, effect, Some(&part)) {
             Ok(true) => {}
             Ok(false) => return refuse("request_id_conflict", "this request id is taken"),

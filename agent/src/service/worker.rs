@@ -213,6 +213,7 @@ impl Worker {
             confirmation: Some(Confirmation::new(&self.consents, format!("{owner:?} {session}"), author)),
             secrets: &self.secrets,
             tool: String::new(),
+            left_out: Vec::new(),
             questions: 0,
             slot: &mut slot,
             live: entry.live.clone(),

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("database/4.sql"),
     include_str!("database/5.sql"),
     include_str!("database/6.sql"),
+    include_str!("database/7.sql"),
 ];
 
 /// An open database.

@@ -6,8 +6,8 @@ use crate::client::undo::{Follower, followers, has_inverse};
 use crate::protocol::event::{AgentError, Decision, Event, Status};
 use crate::protocol::mode::Effect;
 use crate::protocol::owner::Owner;
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, Type, ValueRef};
+use rusqlite::{OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -151,6 +151,8 @@ pub struct Part<'p> {
     pub verb: &'p str,
     /// Its target.
     pub target: &'p str,
+    /// The files of a patch that its person left out.
+    pub left_out: &'p [String],
 }
 
 /// A request of a task's step that was sent, perhaps.
@@ -164,6 +166,8 @@ pub struct SentStep {
     pub verb: String,
     /// Its target.
     pub target: String,
+    /// The files of a patch that its person left out.
+    pub left_out: Vec<String>,
 }
 
 /// How long a request took.
@@ -202,6 +206,12 @@ impl<'e> Ended<'e> {
     }
 }
 
+/// A list of paths that is kept as JSON.
+fn paths(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
+    let wrong = |error| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error));
+    serde_json::from_str(&row.get::<_, String>(column)?).map_err(wrong)
+}
+
 fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
@@ -230,8 +240,8 @@ impl Requests {
         };
         self.0.write(wait, |sql| {
             sql.prepare(
-                "INSERT INTO requests (id, owner, is_undo, state, task, step, verb, target, is_effect)
-                 VALUES (?1, ?2, ?3, ?4, (SELECT seq FROM tasks WHERE id = ?5), ?6, ?7, ?8, ?9)
+                "INSERT INTO requests (id, owner, is_undo, state, task, step, verb, target, is_effect, left_out)
+                 VALUES (?1, ?2, ?3, ?4, (SELECT seq FROM tasks WHERE id = ?5), ?6, ?7, ?8, ?9, ?10)
                  ON CONFLICT (id) DO NOTHING",
             )?
             .execute(params![
@@ -244,6 +254,7 @@ impl Requests {
                 part.map(|part| part.verb),
                 part.map(|part| part.target),
                 effect == Effect::Possible,
+                text(&part.map_or(&[][..], |part| part.left_out)),
             ])?;
             let is = sql.prepare("SELECT owner = ?2 FROM requests WHERE id = ?1")?;
             { is }.query_row([id, &owner], |row| row.get(0))
@@ -257,11 +268,17 @@ impl Requests {
     pub fn of_step(&self, task: &str, step: usize) -> Result<Vec<SentStep>, String> {
         self.0.read(|sql| {
             let mut sent = sql.prepare(
-                "SELECT requests.id, verb, target FROM requests JOIN tasks ON tasks.seq = task
+                "SELECT requests.id, verb, target, left_out FROM requests JOIN tasks ON tasks.seq = task
                  WHERE tasks.id = ?1 AND step = ?2 AND is_effect ORDER BY requests.seq",
             )?;
             let rows = sent.query_map(params![task, i64::try_from(step).unwrap_or(i64::MAX)], |row| {
-                Ok(SentStep { step, id: row.get(0)?, verb: row.get(1)?, target: row.get(2)? })
+                Ok(SentStep {
+                    step,
+                    id: row.get(0)?,
+                    verb: row.get(1)?,
+                    target: row.get(2)?,
+                    left_out: paths(row, 3)?,
+                })
             })?;
             rows.collect()
         })

@@ -26,8 +26,8 @@ pub struct ResumeState {
     pub begun: Vec<String>,
     /// The requests of that step, the oldest first.
     pub sent: Vec<SentStep>,
-    /// The id under which a request was perhaps sent, of which the helper has no outcome.
-    pub again: Option<String>,
+    /// A request that was perhaps sent, of which the helper has no outcome.
+    pub again: Option<SentStep>,
     /// Memory of earlier tasks, for the model.
     pub memory: Memory,
 }
@@ -52,6 +52,7 @@ struct SentRequest {
     target: String,
     effect: Effect,
     undoes: Option<String>,
+    left_out: Vec<String>,
     /// The request whose recorded outcome is asked for.
     of: Option<String>,
     #[serde(skip)]
@@ -140,8 +141,8 @@ impl TaskEvents<'_> {
             // A task's ids are made here and nobody else's.
             "request" => {
                 let asked: SentRequest = serde_json::from_value(data).unwrap_or_default();
-                let SentRequest { request_id, step, verb, target, effect, undoes, .. } = &asked;
-                let part = Part { task: &task.id, step: *step, verb, target };
+                let SentRequest { request_id, step, verb, target, effect, undoes, left_out, .. } = &asked;
+                let part = Part { task: &task.id, step: *step, verb, target, left_out };
                 let owner = self.entry.order.owner;
                 let requests = &self.store.requests;
                 if requests.claim(owner, request_id, undoes.is_some(), *effect, Some(&part)) != Ok(true) {

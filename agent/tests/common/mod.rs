@@ -350,6 +350,7 @@ pub fn host_at(directory: &Path) -> Host {
         users: "no-such-group".to_owned(),
         calendar: Host::default().calendar,
         clock: Clock::default(),
+        anchor_every: Host::default().anchor_every,
         runbooks: directory.join("runbooks"),
         runbook_owner: nix::unistd::geteuid().as_raw(),
         terminals: Vec::new(),

@@ -359,6 +359,18 @@ async fn a_base_that_is_off_or_broken_says_so() {
 }
 
 #[tokio::test]
+async fn health_asks_the_base_itself_and_not_only_whether_its_file_opened() {
+    let place = Place::new();
+    let base = base(&place);
+    add(&base, ALICE, "mine.txt", "The mongoose note.\n").await;
+    assert_eq!(base.probe().await, "ok");
+    let sql = rusqlite::Connection::open(place.host.state.join("knowledge.db")).unwrap();
+    sql.execute_batch("DROP TABLE chunks").unwrap();
+    let why = base.probe().await;
+    assert!(why != "ok" && !why.is_empty(), "{why}");
+}
+
+#[tokio::test]
 async fn people_are_not_kept_waiting_by_an_indexing_run() {
     const FILES: usize = 400;
     let place = Place::new();

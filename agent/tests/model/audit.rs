@@ -442,6 +442,28 @@ async fn a_plans_run_and_a_schedules_are_recorded() {
 }
 
 #[tokio::test]
+async fn the_end_of_the_log_is_anchored_at_each_interval_with_something_new_also_after_a_failure() {
+    let interval = std::time::Duration::from_millis(300);
+    let mut place = Place::new();
+    assert_eq!(place.host.anchor_every, std::time::Duration::from_secs(60), "once a minute");
+    place.host.anchor_every = interval;
+    place.serve();
+    until("the service listens", || place.host.agent_socket.exists()).await;
+    // There is no helper yet: the first anchors fail.
+    tokio::time::sleep(interval * 2).await;
+    let helper = place.helper(Vec::new());
+    until("an anchor once the helper is there", || helper.notes().len() == 1).await;
+    tokio::time::sleep(interval * 4).await;
+    assert_eq!(helper.notes().len(), 1, "nothing is new");
+    // The record of a schedule, with which no task ends.
+    call(&place, "POST", "/schedules", &json!({ "trigger": { "every_s": 3600 }, "task": "restart nginx" }))
+        .await;
+    until("an anchor of the schedule's record", || helper.notes().len() == 2).await;
+    let record = &of(&place)[usize::try_from(helper.notes()[1].seq).unwrap() - 1];
+    assert_eq!(record["event"], "schedule", "{record}");
+}
+
+#[tokio::test]
 async fn the_end_of_the_log_is_anchored_at_the_start_at_a_tasks_end_and_at_the_stop() {
     let place = Place::new();
     let helper = place.helper(vec![Play::Decide(std::sync::Arc::new(|_| vec![ended(Status::Done, "")]))]);

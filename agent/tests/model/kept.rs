@@ -2,7 +2,7 @@
 
 use crate::common::{Place, Play, accepted, approval, completed, ended, in_seconds, refused, until, waiting};
 use crate::http::ask;
-use crate::resuming::{give, http, stands, task};
+use crate::resuming::{Agent, give, http, stands, task};
 use crate::server::Server;
 use crate::tasks::{calls, configure};
 use postern_agent::Exit;
@@ -162,7 +162,7 @@ async fn a_database_of_version_1_is_brought_up_with_what_it_holds() {
     let ran = place.run(&["tasks", "show", id, "--json"]).await;
     assert_eq!(ran.json()["summary"], "done", "{ran:?}");
     let version: i64 = database(&place).query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap();
-    assert_eq!(version, 6);
+    assert_eq!(version, 7);
     // The database that the older agent could read is kept beside it.
     let copy = place.host.state.join("postern.db.version-1");
     assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
@@ -176,16 +176,63 @@ async fn a_database_of_version_1_is_brought_up_with_what_it_holds() {
     assert!(!place.host.state.join("postern.db.copy").exists());
 }
 
+/// The steps of docs/tasks.md for going on with an older Postern.
+#[tokio::test]
+async fn the_documented_way_back_gives_the_older_agent_its_database() {
+    let page = include_str!("../../../docs/tasks.md").replace('\n', " ");
+    assert!(
+        page.contains(
+            "stop `postern-agent`, remove `postern.db`, `postern.db-wal` and `postern.db-shm`, rename the copy to `postern.db`"
+        ),
+        "{page}"
+    );
+    let place = Place::new();
+    place.helper(vec![done(), done()]);
+    let old = database(&place);
+    old.execute_batch(&format!("{FIRST}; PRAGMA user_version = 1")).unwrap();
+    let id = "0199a0b0-0000-7000-8000-000000000001";
+    let owner = json!({ "uid": nix::unistd::getuid().as_raw() }).to_string();
+    let record = json!({ "id": id, "session": "", "task": "restart nginx", "status": "completed", "summary": "of before",
+                         "results": [], "changes": [], "warnings": [], "usage": {} });
+    let order = json!({ "task": "restart nginx", "session": "", "steps": [], "mode": "execute", "reason": "",
+                        "wait_ms": 0, "owner": { "uid": nix::unistd::getuid().as_raw() }, "interactive": false });
+    old.execute(
+        "INSERT INTO tasks (id, owner, session, status, ordered, record) VALUES (?, ?, '', 'completed', ?, ?)",
+        [id, &owner, &order.to_string(), &record.to_string()],
+    )
+    .unwrap();
+    drop(old);
+    let agent = Agent::start(&place).await;
+    let since = place.run(&["run", "restart nginx", "--json"]).await.json();
+    assert_eq!(since["status"], "completed");
+    drop(agent);
+    for name in ["postern.db", "postern.db-wal", "postern.db-shm"] {
+        let _ = std::fs::remove_file(place.host.state.join(name));
+    }
+    std::fs::rename(place.host.state.join("postern.db.version-1"), place.host.state.join("postern.db"))
+        .unwrap();
+    // What the older agent opens: its own version, and its own tasks alone.
+    let (version, tasks, known): (i64, i64, String) = database(&place)
+        .query_row("SELECT user_version, (SELECT count(*) FROM tasks), (SELECT id FROM tasks) FROM pragma_user_version", (), |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+        .unwrap();
+    assert_eq!((version, tasks, known.as_str()), (1, 1, id));
+    // And the newer one, installed once more, brings it up again.
+    let _agent = Agent::start(&place).await;
+    assert_eq!(place.run(&["tasks", "show", id, "--json"]).await.json()["summary"], "of before");
+}
+
 #[tokio::test]
 async fn an_older_agent_names_the_copy_that_was_kept_before_the_upgrade() {
     let place = Place::new();
-    database(&place).execute_batch("PRAGMA user_version = 7").unwrap();
-    let copy = place.host.state.join("postern.db.version-6");
+    database(&place).execute_batch("PRAGMA user_version = 8").unwrap();
+    let copy = place.host.state.join("postern.db.version-7");
     std::fs::write(&copy, "").unwrap();
     place.serve();
     let health = http(&place, "GET", "/health", &Value::Null).await;
     let agent = health["agent"].as_str().unwrap();
-    assert!(agent.contains("it has version 7") && agent.contains(copy.to_str().unwrap()), "{agent}");
+    assert!(agent.contains("it has version 8") && agent.contains(copy.to_str().unwrap()), "{agent}");
 }
 
 #[tokio::test]

@@ -1,12 +1,14 @@
 //! A person chooses files of a model's patch: what is sent, what the model is told, what is recorded, over a restart.
 
-use crate::common::{FakeHelper, Place, Play, ended, output, until};
+use crate::common::{FakeHelper, Place, Play, accepted, ended, output, refused, until};
 use crate::resuming::{Agent, give, http, stands, task};
 use crate::server::Server;
 use crate::tasks::{calls, configure};
 use postern_agent::Exit;
 use postern_proto::v1::{self, Status};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::Notify;
 
 const DIFF: &str = "--- a/etc/x\n+++ b/etc/x\n@@ -1 +1 @@\n-one\n+ONE\n--- a/etc/y\n+++ b/etc/y\n@@ -1 +1 @@\n-two\n+TWO\n\
     --- a/etc/z\n+++ b/etc/z\n@@ -1 +1 @@\n-three\n+THREE\n";
@@ -148,6 +150,74 @@ async fn the_choice_outlives_a_kill_of_the_agent_while_the_question_is_open() {
     until("the model is told", || server.seen().len() == 2).await;
     assert_eq!(patches(&helper).iter().map(paths).collect::<Vec<_>>(), [["/etc/y"]]);
     assert_eq!(recorded(&place)["files"], json!(["/etc/y"]));
+}
+
+fn hold() -> Play {
+    Play::Hold(vec![accepted()], Arc::new(Notify::new()), Vec::new())
+}
+
+/// Answers the open question with these files.
+async fn choose(place: &Place, id: &str, files: &[&str]) {
+    stands(place, id, "waiting").await;
+    let number = task(place, id).await["question"]["number"].clone();
+    let chosen = json!({ "question": number, "answer": "files", "files": files });
+    http(place, "POST", &format!("/tasks/{id}/answer"), &chosen).await;
+}
+
+/// Kills the agent after the patch of these files was sent, before it has an outcome, and resumes the task in the next one.
+async fn killed_after_sending(place: &Place, helper: &FakeHelper, files: &[&str]) -> (Agent, String) {
+    let agent = Agent::start(place).await;
+    helper.add(hold());
+    let (id, _) = question(place).await;
+    choose(place, &id, files).await;
+    until("the patch is sent", || patches(helper).len() == 1).await;
+    drop(agent);
+    let agent = Agent::start(place).await;
+    helper.add(event(Status::Done)); // the policy
+    (agent, id)
+}
+
+#[tokio::test]
+async fn after_a_kill_the_recalled_patch_says_which_files_its_person_left_out() {
+    let (place, server, helper) = model().await;
+    let (_agent, id) = killed_after_sending(&place, &helper, &["/etc/x", "/etc/z"]).await;
+    helper.add(event(Status::Done)); // the recorded outcome
+    http(&place, "POST", &format!("/tasks/{id}/resume"), &json!({ "interactive": true })).await;
+    until("the model is told", || server.seen().len() == 2).await;
+    stands(&place, &id, "partial").await;
+    assert_eq!(helper.seen().iter().filter(|seen| seen.rpc == "RequestResult").count(), 1);
+    assert_eq!(patches(&helper).iter().map(paths).collect::<Vec<_>>(), [["/etc/x", "/etc/z"]], "sent once");
+    let told = server.seen()[1].body["messages"].to_string();
+    assert!(
+        told.contains("NOT changed, since the person left these files of the patch out: /etc/y"),
+        "{told}"
+    );
+    let record = task(&place, &id).await;
+    assert_eq!(record["changes"][0]["target"], "/etc/x /etc/z");
+    let warnings = record["warnings"].as_array().unwrap();
+    let left_out = json!("left out of a patch, as its person chose: /etc/y");
+    assert_eq!(warnings.iter().filter(|warning| **warning == left_out).count(), 1, "{record}");
+}
+
+#[tokio::test]
+async fn a_patch_that_never_arrived_keeps_its_id_only_for_the_same_choice() {
+    for (files, is_same) in [(["/etc/x", "/etc/z"], true), (["/etc/x", "/etc/y"], false)] {
+        let (place, server, helper) = model().await;
+        let (_agent, id) = killed_after_sending(&place, &helper, &["/etc/x", "/etc/z"]).await;
+        helper.add(Play::Events(vec![refused("unknown_request")]));
+        for play in asked() {
+            helper.add(play);
+        }
+        helper.add(event(Status::Done));
+        http(&place, "POST", &format!("/tasks/{id}/resume"), &json!({ "interactive": true })).await;
+        choose(&place, &id, &files).await;
+        until("the model is told", || server.seen().len() == 2).await;
+        let patches = patches(&helper);
+        assert_eq!(patches.iter().map(paths).collect::<Vec<_>>(), [["/etc/x", "/etc/z"], files]);
+        let ids: Vec<&str> =
+            patches.iter().map(|patch| patch.meta.as_ref().unwrap().request_id.as_str()).collect();
+        assert_eq!(ids[0] == ids[1], is_same, "{files:?}: another content under one id is refused");
+    }
 }
 
 #[tokio::test]

@@ -363,6 +363,97 @@ fn a_collector_that_never_answers_holds_up_neither_work_nor_the_end() {
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
+/// A collector that answers its first message when it is told to, and the others at once; how many spans it got.
+fn slow_collector() -> (SocketAddr, std::sync::mpsc::Sender<()>, Arc<Mutex<usize>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (go, gate) = std::sync::mpsc::channel();
+    let spans: Arc<Mutex<usize>> = Arc::default();
+    let count = Arc::clone(&spans);
+    std::thread::spawn(move || {
+        for (number, stream) in listener.incoming().enumerate() {
+            let mut stream = stream.unwrap();
+            let message = ExportTraceServiceRequest::decode(read(&mut stream).body.as_slice()).unwrap();
+            *count.lock().unwrap() += spans_of(message).len();
+            if number == 0 {
+                gate.recv().unwrap();
+            }
+            stream.write_all(b"HTTP/1.1 200 X\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").unwrap();
+        }
+    });
+    (address, go, spans)
+}
+
+#[test]
+fn spans_that_find_the_queue_full_are_dropped() {
+    let (address, go, got) = slow_collector();
+    let telemetry = start(&to_collector(address));
+    let subscriber = tracing_subscriber::registry().with(telemetry.layer());
+    tracing::subscriber::with_default(subscriber, || (0..10_000).for_each(|_| drop(spans::task("0"))));
+    go.send(()).unwrap();
+    let began = Instant::now();
+    while *got.lock().unwrap() < 2048 {
+        assert!(began.elapsed() < Duration::from_secs(60), "{} spans came", got.lock().unwrap());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    apart(|| telemetry.end());
+    // The queue's 2,048, the message that was held up, and those that left the queue beside it.
+    assert!(*got.lock().unwrap() <= 2048 + 3 * 512, "{} of 10,000 spans came", got.lock().unwrap());
+}
+
+const SENDER: &str = "POSTERN_TEST_SENDS_SPANS_TO";
+
+/// Spans of a whole process: its log is that of all threads.
+#[test]
+#[ignore = "the process that the other tests start"]
+fn sends_spans_where_it_is_told() {
+    let to = std::env::var(SENDER).unwrap();
+    let table = match to.parse() {
+        Ok(address) => to_collector(address),
+        Err(_) => {
+            let file = AbsolutePath::from_text(&to).unwrap();
+            Table { exporter: TelemetryExporter::Jsonl, file, ..Table::default() }
+        }
+    };
+    let telemetry = apart(|| Telemetry::start(&table)).unwrap().unwrap();
+    let subscriber = log::subscriber(&Log::default(), std::io::stderr).with(telemetry.layer());
+    tracing::subscriber::set_global_default(subscriber).unwrap();
+    // Three messages of 512 spans.
+    (0..3 * 512).for_each(|_| drop(spans::task("0")));
+    std::thread::sleep(Duration::from_secs(3));
+    telemetry.end();
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests start programs")]
+fn sender(to: &str) -> std::process::Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "telemetry::sends_spans_where_it_is_told", "--ignored", "--nocapture"]);
+    command.env(SENDER, to).output().unwrap()
+}
+
+#[test]
+fn a_collector_that_refuses_is_told_once_in_the_log_and_once_more_when_it_takes_spans_again() {
+    let (address, got) = collector(&[400, 400, 200]);
+    let output = sender(&address.to_string());
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{log}");
+    assert!(got.lock().unwrap().len() >= 3, "{log}");
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("spans")).collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    assert!(lines[0].contains("512 spans were not sent and are dropped: "), "{log}");
+    assert!(lines[1].contains("spans are sent again"), "{log}");
+}
+
+#[test]
+fn standard_output_gets_otlp_messages_as_lines() {
+    let output = sender("/dev/stdout");
+    let text = String::from_utf8(output.stdout).unwrap();
+    // The test's own name stands before the first.
+    let lines = text.lines().filter_map(|line| line.find("{\"resourceSpans\"").map(|at| &line[at..]));
+    let messages = lines.map(|line| serde_json::from_str::<ExportTraceServiceRequest>(line).expect(line));
+    assert_eq!(messages.flat_map(spans_of).count(), 3 * 512, "{text}");
+}
+
 #[test]
 fn an_attribute_that_is_not_listed_and_a_credential_in_one_that_is_leave_no_trace() {
     let place = Place::new();

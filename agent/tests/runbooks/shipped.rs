@@ -1,4 +1,5 @@
-//! The runbooks of the package, each carried out against a helper that does what it is asked.
+//! The runbooks of the package, each carried out against a helper that does what it is asked: which requests they make, and in which
+//! order. `tests/tests/runbooks.rs` carries all of them out on a Debian on which the fault of each was made.
 
 use crate::common::tool::ToolServer;
 use crate::common::{Place, Play, Policy, completed, ended, unit};
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A runbook, its values, and the requests of its run. `slow-host` needs a system bus: `tests/tests/runbooks.rs` runs it.
+/// A runbook, its values, and the requests of its run. `slow-host` makes none, and looks on a system bus, which is not here.
 const RUNS: &[(&str, &[&str], &str)] = &[
     (
         "certificate-renew",
@@ -17,7 +18,7 @@ const RUNS: &[(&str, &[&str], &str)] = &[
         "UnitStatus CommandRun CommandRun CommandRun UnitReload CommandRun UnitStatus",
     ),
     ("disk-full", &["keep=1G"], "CommandRun CommandRun CommandRun CommandRun"),
-    ("dns-broken", &["host=example.org"], "UnitStatus UnitRestart CommandRun UnitStatus"),
+    ("dns-broken", &["host=example.org"], "UnitStatus CommandRun CommandRun CommandRun UnitStatus"),
     ("kernel-update", &["minutes=9"], "PackageShow PackageUpdate PackageUpgrade HostReboot PackageShow"),
     ("log-flood", &["unit=app"], "UnitStatus UnitRestart UnitStart CommandRun CommandRun UnitStatus"),
     ("nginx-502", &["backend=app"], "UnitStatus UnitStatus UnitStatus UnitRestart UnitStatus UnitStatus"),

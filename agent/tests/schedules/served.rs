@@ -185,6 +185,29 @@ async fn a_removed_schedule_runs_no_more_and_its_tasks_stay() {
 }
 
 #[tokio::test]
+async fn the_last_ten_results_of_a_schedule_are_kept_and_displace_no_task_of_a_persons_own() {
+    let place = Place::new();
+    place.helper(done(14));
+    place.serve();
+    assert_eq!(place.run(&["run", "restart nginx"]).await.exit, Exit::Done);
+    let schedule = add(&place, &json!({ "every_s": HOUR })).await;
+    let mut began = Vec::new();
+    for count in 1..=12 {
+        let (status, run) = post(&place, &schedule, "run").await;
+        assert_eq!(status, 202, "{run}");
+        let newest = until_ended(&place, &schedule, count.min(10)).await[0]["id"].clone();
+        assert!(!began.contains(&newest), "the newest is first");
+        began.push(newest);
+    }
+    let kept: Vec<Value> = runs(&place, &schedule).await.iter().map(|run| run["id"].clone()).collect();
+    let last: Vec<Value> = began.iter().rev().take(10).cloned().collect();
+    assert_eq!(kept, last);
+    let tasks = get(&place, "/tasks").await;
+    let own = tasks.as_array().unwrap().iter().filter(|task| task["schedule"].is_null());
+    assert_eq!((tasks.as_array().unwrap().len(), own.count()), (11, 1), "{tasks}");
+}
+
+#[tokio::test]
 async fn a_resumed_schedule_makes_up_for_nothing() {
     let place = Place::new();
     place.helper(Vec::new());

@@ -247,14 +247,52 @@ fn a_megabyte_is_refused_unread() {
 #[test]
 fn a_command_for_another_host_is_asked_about_whatever_it_carries() {
     let rules = Rules::builtin().unwrap();
-    for character in ["", "\\n", "\\r", ";", "&", "|", "<", ">", "(", ")", "{", "}", "$", "`", "\\"] {
+    for character in
+        ["", "\n", "\r", "\0", "\\n", ";", "&", "|", "<", ">", "(", ")", "{", "}", "$", "`", "\\"]
+    {
         for command in [
             format!("ssh web1 'id {character} id'"),
-            format!("ssh -o StrictHostKeyChecking=no root@web1 -- 'id {character}'"),
+            format!("ssh root@web1 -- 'id {character}'"),
             format!("env LANG=C timeout 5 ssh web1 \"id {character}\""),
         ] {
             let decision = rules.judge(&command);
-            assert!(decision.effective() >= Level::Confirm, "{command}: {}", decision.describe());
+            assert!(decision.effective() >= Level::Confirm, "{command:?}: {}", decision.describe());
         }
     }
+}
+
+/// A host whose key nobody checked may be anybody.
+#[test]
+fn a_command_that_takes_a_host_s_key_unseen_is_never_run() {
+    let rules = Rules::builtin().unwrap();
+    for command in [
+        "ssh -o StrictHostKeyChecking=no web1 id",
+        "ssh -oStrictHostKeyChecking=off web1 id",
+        "ssh -o 'stricthostkeychecking accept-new' web1 id",
+        "ssh -o StrictHostKeyChecking=ask -o UserKnownHostsFile=/dev/null web1 id",
+        "scp -o GlobalKnownHostsFile=/dev/null a web1:",
+        "sshpass -p x ssh -o StrictHostKeyChecking=no web1",
+        "rsync -e 'ssh -o StrictHostKeyChecking=no' a web1:",
+        "env A=1 timeout 5 sftp -o StrictHostKeyChecking=no web1",
+    ] {
+        let decision = rules.judge(command);
+        assert_eq!(decision.effective(), Level::Block, "{command}: {}", decision.describe());
+    }
+    for command in ["ssh web1 id", "ssh -o StrictHostKeyChecking=yes web1 id", "ssh -o BatchMode=yes web1 id"]
+    {
+        assert_eq!(rules.judge(command).effective(), Level::Confirm, "{command}");
+    }
+}
+
+/// The bench has the figure; this bound is one of a busy machine without optimization.
+#[test]
+fn a_command_is_judged_in_a_moment() {
+    let rules = Rules::builtin().unwrap();
+    let begin = std::time::Instant::now();
+    for number in 0..1000 {
+        let decision =
+            rules.judge(&format!("env A={number} timeout 5 nice sh -c 'cat $(ls /etc/*.conf | head -n 1)'"));
+        assert!(decision.level >= Level::Confirm);
+    }
+    assert!(begin.elapsed() < std::time::Duration::from_secs(20), "1,000 took {:?}", begin.elapsed());
 }

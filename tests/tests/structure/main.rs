@@ -5,6 +5,7 @@ mod circles;
 mod documents;
 mod features;
 mod linked;
+mod lints;
 mod purity;
 mod rooms;
 mod source;

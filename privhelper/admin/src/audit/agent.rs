@@ -4,6 +4,7 @@
 //! replaced before the last anchor does not match. What comes after it is the agent's word alone.
 
 use super::chain::{self, Extent, Verdict};
+use super::delays::{Anchors, length, noted};
 use super::files::files_of_another_user;
 use super::lines::Lines;
 use super::proof::{KnownRecord, Proof, Source};
@@ -15,6 +16,7 @@ use postern_record::rfc3339;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -73,7 +75,7 @@ pub struct AgentLog {
 /// Why it cannot be verified: the recorder's log cannot be read, or the caller may not read the agent's.
 pub fn verify(host: &Host, recorders: &[PathBuf]) -> Result<Option<AgentLog>, String> {
     let Some(uid) = (host.accounts.user)(USER) else { return Ok(None) };
-    let anchors = anchors(recorders, uid)?;
+    let (anchors, known_since) = anchors(recorders, uid)?;
     let list = || match files_of_another_user(&host.agent_log) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         listed => listed,
@@ -84,7 +86,7 @@ pub fn verify(host: &Host, recorders: &[PathBuf]) -> Result<Option<AgentLog>, St
         key: None,
         source: Source::Anchor,
     });
-    let proof = Proof { known: known.collect(), ..Proof::default() };
+    let proof = Proof { known: known.collect(), anchors: known_since, ..Proof::default() };
     let mut attempt = 1;
     loop {
         let found = match list() {
@@ -121,23 +123,26 @@ fn unreadable(path: &Path, error: &io::Error) -> Result<Option<AgentLog>, String
     Ok(Some(AgentLog { verdict, files: 0, anchored: None, wrong: Some(wrong) }))
 }
 
-/// The anchors of this uid in the recorder's log, by the number of the agent's record.
-fn anchors(recorders: &[PathBuf], uid: u32) -> Result<Vec<Anchor>, String> {
-    let mut anchors = Vec::new();
+/// The anchors of this uid in the recorder's log, by the number of the agent's record; and when they were noted.
+fn anchors(recorders: &[PathBuf], uid: u32) -> Result<(Vec<Anchor>, Anchors), String> {
+    let (mut anchors, mut first) = (Vec::new(), None);
     for file in recorders {
         let failed = |error: io::Error| format!("{}: {error}", file.display());
         let mut lines = Lines::open(file).map_err(failed)?;
         while let Some((line, _)) = lines.next().map_err(failed)? {
             let Ok(record) = Record::read(line) else { continue };
+            first = first.or(Some(record.seq));
             if record.event == b"note" {
                 anchors.extend(Anchor::of(&record, uid));
             }
         }
     }
+    let noted = anchors.iter().filter_map(|anchor: &Anchor| noted(anchor.seq, &anchor.time));
+    let since = Anchors::new(noted, first == Some(1));
     // The first note of an end says when it was known.
     anchors.sort_by_key(|anchor| (anchor.seq, anchor.noted));
     anchors.dedup_by(|later, first| (later.seq, later.hash) == (first.seq, first.hash));
-    Ok(anchors)
+    Ok((anchors, since))
 }
 
 impl Anchor {
@@ -186,27 +191,35 @@ impl AgentLog {
         }
         let valid = format!("agent's log: valid: {records}{span} in {}", count(self.files, "file"));
         let (anchored, last) = (self.anchored.unwrap_or(0), last_seq.unwrap_or(0));
-        vec![match (anchored, last.saturating_sub(anchored)) {
+        let waits = self.verdict.delays.waits(now());
+        let waits =
+            waits.map_or_else(String::new, |age| format!("; the oldest of them waits for {}", length(age)));
+        let first = match (anchored, last.saturating_sub(anchored)) {
             (0, _) => format!(
-                "{valid}, not anchored in the recorder's log: its user could have rewritten all of it"
+                "{valid}, not anchored in the recorder's log: its user could have rewritten all of it{waits}"
             ),
             (_, 0) => format!("{valid}, anchored in the recorder's log to its end"),
             (_, after) => {
                 let after = count(usize::try_from(after).unwrap_or(usize::MAX), "record");
                 format!(
-                    "{valid}, anchored in the recorder's log up to record {anchored}; {after} behind it not yet"
+                    "{valid}, anchored in the recorder's log up to record {anchored}; {after} behind it not yet{waits}"
                 )
             }
-        }]
+        };
+        let found = self.verdict.delays.lines().into_iter().map(|line| format!("agent's log: {line}"));
+        iter::once(first).chain(found).collect()
     }
 
     /// The same as JSON.
     #[must_use]
     pub fn json(&self) -> Value {
-        let Verdict { records, first_seq, last_seq, .. } = &self.verdict;
+        let Verdict { records, first_seq, last_seq, delays, .. } = &self.verdict;
         json!({
             "valid": self.is_right(), "files": self.files, "records": records, "first_seq": first_seq,
             "last_seq": last_seq, "anchored_to": self.anchored, "wrong": self.wrong,
+            "late": delays.late.first, "more_late": delays.late.more, "misdated": delays.misdated.first,
+            "more_misdated": delays.misdated.more, "lateness_unknown_to": delays.unknown_to,
+            "unanchored_for_s": delays.waits(now()),
         })
     }
 }

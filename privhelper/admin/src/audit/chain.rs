@@ -1,6 +1,7 @@
 //! Verifies the hash chain of `privhelper/audit/AUDIT.md`, on bytes and in constant memory.
 
 use super::chain_error::{Broken, ChainError, Expected, Following, Kind, LineError};
+use super::delays::Delays;
 use super::files::first_seq;
 use super::lines::{End, Lines};
 use super::proof::{Proof, ProofState};
@@ -27,6 +28,8 @@ pub struct Verdict {
     pub torn: u64,
     /// The proofs besides the hashes.
     pub state: ProofState,
+    /// How late the agent's records were anchored.
+    pub delays: Delays,
     /// Where root states something else than the broker claimed.
     pub differences: Vec<Difference>,
     /// The first line that is not as it must be.
@@ -233,6 +236,9 @@ impl Chain<'_> {
         }
         let mut seals = self.now.as_ref().map(|point| point.seals.clone()).unwrap_or_default();
         self.proof.check(&mut seals, &mut self.verdict.state, record)?;
+        if self.extent == Extent::Agents {
+            self.verdict.delays.take(&self.proof.anchors, record);
+        }
         self.statements.take(record.seq, record.event, record.line);
         self.before = self.now.take();
         self.now = Some(Point { seq: record.seq, hash: *record.hash, prev: *record.prev, seals });

@@ -5,6 +5,7 @@
 mod agent;
 pub(crate) mod chain;
 mod chain_error;
+mod delays;
 mod export;
 mod files;
 pub(crate) mod filter;
@@ -28,6 +29,7 @@ mod witness;
 
 pub use chain::{Extent, Verdict, verify};
 pub use chain_error::{ChainError, Kind};
+pub use delays::{Anchors, Delays, Noted, Span, Spans};
 pub(crate) use files::chosen;
 pub use files::{CURRENT, files};
 pub use filter::EVENTS;

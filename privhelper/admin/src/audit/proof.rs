@@ -4,6 +4,7 @@
 //! signature likewise, and is checked without a secret; a tip kept elsewhere is out of the writer's reach.
 
 use super::chain_error::{Kind, LineError};
+use super::delays::Anchors;
 use super::record::{Hex, Record};
 use postern_seal::{Epoch, Key, Public};
 
@@ -16,6 +17,8 @@ pub struct Proof {
     pub public: Option<Public>,
     /// Records that are known from elsewhere, by their numbers.
     pub known: Vec<KnownRecord>,
+    /// When the recorder knew records of the agent's log.
+    pub anchors: Anchors,
 }
 
 /// A record as it is known from elsewhere.

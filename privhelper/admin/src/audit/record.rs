@@ -13,6 +13,8 @@ pub const FIRST_PREV: Hex = [b'0'; 64];
 pub struct Record<'a> {
     /// Its number.
     pub seq: u64,
+    /// Its time, as its writer says.
+    pub time: &'a [u8],
     /// The event.
     pub event: &'a [u8],
     /// The hash of the record before it.
@@ -65,10 +67,10 @@ impl<'a> Record<'a> {
         };
         let (members, b"prev", prev) = ending(signed)? else { return None };
         let (seq, rest) = number(members.strip_prefix(b"{\"v\":1,\"seq\":")?)?;
-        let (_, rest) = text(rest, b",\"time\":\"")?;
+        let (time, rest) = text(rest, b",\"time\":\"")?;
         let rest = text(rest, b",\"boot_id\":\"").map_or(rest, |(_, rest)| rest);
         let (event, _) = text(rest, b",\"event\":\"")?;
-        Some((signed, Self { seq, event, prev, hash, digest: [0; 32], seal, line }))
+        Some((signed, Self { seq, time, event, prev, hash, digest: [0; 32], seal, line }))
     }
 }
 

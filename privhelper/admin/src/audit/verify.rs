@@ -63,7 +63,7 @@ pub fn run(host: &Host, args: &VerifyArgs, io: &mut Io<'_>) -> io::Result<Exit> 
     };
     let is_installed = args.files.is_empty();
     let extent = if is_installed { Extent::Installed } else { Extent::Named };
-    let mut proof = Proof { epoch, public: args.public, known: args.tip.clone() };
+    let mut proof = Proof { epoch, public: args.public, known: args.tip.clone(), ..Proof::default() };
     let mut notes = Vec::new();
     if is_installed {
         notes.extend(add_known_records(host, &mut proof));

@@ -3,7 +3,7 @@
 use crate::log::{Log, lines, sha256};
 use crate::support::TestHost;
 use postern_admin::io::Exit;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 
 /// The uid of `postern serve` in these tests.
@@ -139,6 +139,160 @@ fn an_anchor_of_a_rewritten_log_does_not_replace_the_one_before() {
         verify(&host)["agent"]["wrong"],
         "modification: record 4 is not the one that the recorder's log knows"
     );
+}
+
+/// A recorder's and an agent's log, to which records of these times are added: `a` of the agent, `n` a note of its end.
+fn timed(host: &TestHost, times: &[(char, &str)]) -> (Log, Log) {
+    let (mut recorder, mut agent) = (Log::new(), Log::new());
+    recorder.at("04:00:00").add("start", "");
+    for (whose, time) in times {
+        match whose {
+            'a' => {
+                agent.at(time).add("command", "");
+            }
+            _ => note(recorder.at(time), AGENT, &agent),
+        }
+    }
+    write(host, &agent.bytes, &recorder);
+    (recorder, agent)
+}
+
+#[test]
+fn records_that_were_anchored_late_are_named_and_valid() {
+    let host = TestHost::new("");
+    let prompt = [('a', "05:00:00"), ('n', "05:00:01"), ('a', "05:01:00"), ('n', "05:06:00")];
+    timed(&host, &prompt);
+    let found = verify(&host)["agent"].clone();
+    assert_eq!((&found["late"], &found["misdated"]), (&json!([]), &json!([])), "five minutes are no delay");
+    // Held back for two hours, once; the times of the first two span the most.
+    let late = [
+        ('a', "05:00:00"),
+        ('n', "05:00:01"),
+        ('a', "05:01:00"),
+        ('a', "05:50:00"),
+        ('n', "07:01:00"),
+        ('a', "07:02:00"),
+        ('n', "07:02:02"),
+        ('a', "08:00:00"),
+        ('n', "08:05:01"),
+    ];
+    timed(&host, &late);
+    let found = verify(&host)["agent"].clone();
+    let expected = json!([
+        { "from": 2, "to": 3, "seconds": 7200 },
+        { "from": 5, "to": 5, "seconds": 301 },
+    ]);
+    assert_eq!((&found["valid"], &found["late"], &found["more_late"]), (&json!(true), &expected, &json!(0)));
+    let said = host.run(&["audit", "verify"]).out;
+    let line = "agent's log: anchored late: records 2 to 3 (up to 2 h 0 min after their time), 5 (up to 5 min after their time); \
+                until then their user could have rewritten them\n";
+    assert!(said.contains(line), "{said}");
+}
+
+#[test]
+fn a_late_anchor_is_not_hidden_by_a_later_one_of_fewer_records() {
+    let host = TestHost::new("");
+    let (mut recorder, agent) = timed(&host, &[('a', "05:00:00"), ('a', "05:00:01"), ('n', "09:00:00")]);
+    // A note of record 1 that comes after the one of record 2.
+    let first: Value = serde_json::from_slice(&lines(&agent.bytes)[0]).unwrap();
+    let early = Log { seq: 1, prev: first["hash"].as_str().unwrap().to_owned(), ..Log::new() };
+    note(recorder.at("09:01:00"), AGENT, &early);
+    write(&host, &agent.bytes, &recorder);
+    let found = verify(&host)["agent"].clone();
+    assert_eq!(found["late"], json!([{ "from": 1, "to": 2, "seconds": 14400 }]), "{found}");
+}
+
+#[test]
+fn times_that_cannot_be_are_named() {
+    let host = TestHost::new("");
+    for (time, seconds) in [("02:00:00", 10_800), ("09:00:00", 14_340)] {
+        timed(&host, &[('a', "05:00:00"), ('n', "05:00:01"), ('a', time), ('n', "05:01:00")]);
+        let found = verify(&host)["agent"].clone();
+        let second = &found["misdated"][0];
+        assert_eq!((&second["from"], &second["to"]), (&json!(2), &json!(2)), "{found}");
+        assert!(second["seconds"].as_u64().unwrap().abs_diff(seconds) <= 1, "{found}");
+        assert_eq!((&found["valid"], found["misdated"].as_array().unwrap().len()), (&json!(true), 1));
+        let said = host.run(&["audit", "verify"]).out;
+        assert!(
+            said.contains("agent's log: misdated: records 2 (by ") && said.contains("clock was set"),
+            "{said}"
+        );
+    }
+    let (mut recorder, mut agent) = timed(&host, &[('a', "05:00:00")]);
+    agent.time = Some("yesterday".to_owned());
+    agent.add("command", "");
+    note(recorder.at("05:00:01"), AGENT, &agent);
+    write(&host, &agent.bytes, &recorder);
+    let found = verify(&host)["agent"].clone();
+    assert_eq!(found["misdated"], json!([{ "from": 2, "to": 2, "seconds": 0 }]), "{found}");
+}
+
+#[test]
+fn records_that_wait_for_their_anchor_are_told_with_their_age() {
+    let host = TestHost::new("");
+    timed(&host, &[('a', "05:00:00"), ('n', "05:00:01"), ('a', "05:00:02"), ('a', "05:00:03")]);
+    let said = host.run(&["audit", "verify"]).out;
+    assert!(said.contains("2 records behind it not yet; the oldest of them waits for "), "{said}");
+    assert!(verify(&host)["agent"]["unanchored_for_s"].as_u64().unwrap() > 300);
+    // One that was just written is no finding.
+    let (mut recorder, mut agent) = timed(&host, &[('a', "05:00:00"), ('n', "05:00:01")]);
+    let now = postern_admin::text::time(postern_admin::text::now());
+    agent.time = Some(now.replacen(' ', "T", 1).replace(" UTC", ".000000Z"));
+    agent.add("command", "");
+    recorder.add("stop", "");
+    write(&host, &agent.bytes, &recorder);
+    let said = host.run(&["audit", "verify"]).out;
+    assert!(said.contains("1 record behind it not yet\n"), "{said}");
+    assert_eq!(verify(&host)["agent"]["unanchored_for_s"], Value::Null);
+}
+
+#[test]
+fn findings_of_late_anchors_are_bounded() {
+    let host = TestHost::new("");
+    let (mut recorder, mut agent) = (Log::new(), Log::new());
+    recorder.at("00:00:00").add("start", "");
+    // One late record and one prompt record in turns: 150 spans.
+    for turn in 0..150 {
+        let (hour, minute) = (turn / 8, turn % 8 * 7);
+        agent.at(&format!("{hour:02}:{minute:02}:00")).add("command", "");
+        note(recorder.at(&format!("{hour:02}:{:02}:01", minute + 6)), AGENT, &agent);
+        agent.at(&format!("{hour:02}:{:02}:02", minute + 6)).add("command", "");
+        note(recorder.at(&format!("{hour:02}:{:02}:03", minute + 6)), AGENT, &agent);
+    }
+    write(&host, &agent.bytes, &recorder);
+    let found = verify(&host)["agent"].clone();
+    assert_eq!((found["late"].as_array().unwrap().len(), &found["more_late"]), (100, &json!(50)));
+    let said = host.run(&["audit", "verify"]).out;
+    assert!(said.contains(", 145 more spans; until then"), "{said}");
+}
+
+#[test]
+fn without_the_first_files_of_the_recorder_nobody_is_called_late() {
+    let host = TestHost::new("");
+    let (recorder, agent) = timed(
+        &host,
+        &[
+            ('a', "05:00:00"),
+            ('n', "05:00:01"),
+            ('a', "05:00:02"),
+            ('n', "09:00:00"),
+            ('a', "09:00:01"),
+            ('n', "19:00:00"),
+        ],
+    );
+    // Retention removed the start and the first note: record 1 was anchored in time, which nobody can see any more.
+    let left = lines(&recorder.bytes)[2..].concat();
+    fs::write(host.host.log.join("audit.jsonl"), "").unwrap();
+    fs::remove_file(host.host.log.join("audit.jsonl")).unwrap();
+    fs::write(host.host.log.join("audit-000000000003.jsonl"), left).unwrap();
+    fs::write(host.host.agent_log.join("audit.jsonl"), &agent.bytes).unwrap();
+    let ran = host.run(&["audit", "verify", "--json"]);
+    let found: Value = serde_json::from_str(&ran.out).unwrap();
+    let found = &found["agent"];
+    assert_eq!(found["late"], json!([{ "from": 3, "to": 3, "seconds": 35_999 }]), "{found}");
+    assert_eq!(found["lateness_unknown_to"], 2, "{found}");
+    let said = host.run(&["audit", "verify"]).out;
+    assert!(said.contains("agent's log: how soon records up to 2 were anchored is not known"), "{said}");
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub struct Log {
     pub seq: u64,
     pub prev: String,
     pub seal: Option<Seal>,
+    /// The time of the next records, if it is not the usual one.
+    pub time: Option<String>,
 }
 
 /// The keys of a log that is sealed.
@@ -35,13 +37,23 @@ pub fn sha256(bytes: &[u8]) -> String {
 
 impl Log {
     pub fn new() -> Self {
-        Self { bytes: Vec::new(), seq: 0, prev: "0".repeat(64), seal: None }
+        Self { bytes: Vec::new(), seq: 0, prev: "0".repeat(64), seal: None, time: None }
+    }
+
+    /// The next records are of this time of the usual day, `HH:MM:SS`.
+    pub fn at(&mut self, time: &str) -> &mut Self {
+        self.time = Some(format!("2026-11-21T{time}.000000Z"));
+        self
     }
 
     /// The next record's line without LF, and its hash.
     pub fn line(&self, event: &str, members: &str) -> (String, String) {
         let seq = self.seq + 1;
-        let head = format!("{{\"v\":1,\"seq\":{seq},\"time\":\"2026-11-21T04:13:14.00000{}Z\"", seq % 10);
+        let time = match &self.time {
+            Some(time) => time.clone(),
+            None => format!("2026-11-21T04:13:14.00000{}Z", seq % 10),
+        };
+        let head = format!("{{\"v\":1,\"seq\":{seq},\"time\":\"{time}\"");
         let boot = "\"boot_id\":\"6b2f8a0e-0000-4000-8000-000000000000\"";
         let signed = format!("{head},{boot},\"event\":\"{event}\"{members},\"prev\":\"{}\"", self.prev);
         let hash = sha256(signed.as_bytes());

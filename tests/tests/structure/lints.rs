@@ -1,0 +1,176 @@
+//! Red lines of the source that no compiler holds by itself: where programs start, what product code does not contain, which tests
+//! boot a machine, and the floors of coverage.
+
+use crate::workspace::root;
+use std::collections::BTreeSet;
+use std::fs::read_to_string;
+use std::path::{Path, PathBuf};
+
+/// The files of the agent that start or become a program, each with a reason at its module: the sandbox, and what a person or root
+/// has named.
+const STARTS: &[&str] = &[
+    "agent/src/cli/editing.rs",
+    "agent/src/cli/exec.rs",
+    "agent/src/cli/pager.rs",
+    "agent/src/cli/view.rs",
+    "agent/src/client/hook.rs",
+    "agent/src/sandbox/confined.rs",
+    "agent/src/sandbox/running.rs",
+    "agent/src/service/calendar.rs",
+    "agent/src/shell_policy/reader.rs",
+    "agent/src/shims/caller.rs",
+    "agent/src/shims/client.rs",
+    "agent/src/shims/real.rs",
+];
+
+/// Calls that the lint must name for that.
+const CALLS: &[&str] = &[
+    "std::process::Command::new",
+    "tokio::process::Command::new",
+    "nix::unistd::execv",
+    "nix::unistd::execve",
+    "nix::unistd::execvp",
+];
+
+/// What no line of the product has, beside comments: each would hide an error, a risk or a peer that nobody checked.
+const NEVER: &[&str] = &[
+    "unsafe {",
+    "unsafe fn",
+    "todo!(",
+    "unimplemented!(",
+    "dbg!(",
+    ".unwrap_unchecked(",
+    "danger_accept_invalid",
+    "#[allow(",
+    "#![allow(",
+];
+
+/// The Rust files below these directories, sorted.
+fn sources(directories: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> = directories.iter().map(|directory| root().join(directory)).collect();
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap_or_else(|why| panic!("{directory:?}: {why}")) {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    assert!(found.len() > 30, "{} files", found.len());
+    found
+}
+
+/// The source without comment lines.
+fn code(path: &Path) -> String {
+    let text = read_to_string(path).expect("a source");
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .fold(String::new(), |all, line| all + line + "\n")
+}
+
+/// A path as the tree names it.
+fn name(path: &Path) -> String {
+    path.strip_prefix(root()).expect("a path of the tree").display().to_string()
+}
+
+/// The `src` directories of the product.
+fn product() -> Vec<String> {
+    let packages = crate::workspace::workspace().into_iter();
+    let named = packages.map(|package| name(&package.directory.join("src")));
+    named.filter(|name| ["agent", "privhelper"].iter().any(|top| name.starts_with(top))).collect()
+}
+
+#[test]
+fn programs_start_where_a_reason_stands_and_nowhere_else() {
+    let lint = read_to_string(root().join("agent/clippy.toml")).expect("the lint's list");
+    for call in CALLS {
+        assert!(lint.contains(&format!("\"{call}\"")), "agent/clippy.toml does not name {call}");
+    }
+    let starts = |path: &&PathBuf| {
+        let code = code(path);
+        ["Command::new(", "execv(", "execve(", "execvp("].iter().any(|call| code.contains(call))
+    };
+    let found: Vec<String> = sources(&["agent/src"]).iter().filter(starts).map(|path| name(path)).collect();
+    assert_eq!(found, STARTS, "a program starts elsewhere, or no longer there");
+}
+
+#[test]
+fn exceptions_to_a_lint_have_a_reason() {
+    for path in sources(&product().iter().map(String::as_str).collect::<Vec<_>>()) {
+        let code = code(&path);
+        for part in code.split("disallowed_methods").skip(1) {
+            let rest: String = part.chars().take(300).collect();
+            assert!(rest.contains("reason = \""), "{}: an exception without a reason", name(&path));
+        }
+    }
+}
+
+#[test]
+fn product_code_crosses_no_red_line() {
+    let workspace = read_to_string(root().join("Cargo.toml")).expect("the workspace");
+    assert!(workspace.contains("unsafe_code = \"forbid\""), "unsafe code is not forbidden");
+    let mut crossed = Vec::new();
+    for path in sources(&product().iter().map(String::as_str).collect::<Vec<_>>()) {
+        // Messages are generated, and its macros are the generator's.
+        if name(&path).contains("generated") {
+            continue;
+        }
+        let code = code(&path);
+        crossed.extend(
+            NEVER.iter().filter(|line| code.contains(**line)).map(|line| format!("{}: {line}", name(&path))),
+        );
+    }
+    assert!(crossed.is_empty(), "{crossed:#?}");
+    // Each package takes the workspace's lints.
+    for package in crate::workspace::workspace() {
+        let manifest = read_to_string(package.directory.join("Cargo.toml")).expect("a manifest");
+        assert!(
+            manifest.contains("[lints]\nworkspace = true") || manifest.contains("unsafe_code = \"forbid\""),
+            "{} takes no lints",
+            package.name
+        );
+    }
+}
+
+#[test]
+fn a_test_that_boots_a_machine_needs_its_feature_and_a_fast_one_does_not() {
+    let manifest = read_to_string(root().join("tests/Cargo.toml")).expect("the manifest");
+    let gated: BTreeSet<&str> = manifest
+        .split("[[test]]")
+        .skip(1)
+        .filter(|row| {
+            row.contains("required-features = [\"machine\"]")
+                || row.contains("required-features = [\"long\"]")
+        })
+        .filter_map(|row| row.split('"').nth(1))
+        .collect();
+    let mut booting = BTreeSet::new();
+    for path in sources(&["tests/tests"]) {
+        let text = code(&path);
+        if [concat!("Machine", "::boot"), concat!("Installed", "::")].iter().any(|boots| text.contains(boots))
+        {
+            let inside = path.strip_prefix(root().join("tests/tests")).expect("a test").to_owned();
+            let first =
+                inside.components().next().expect("a name").as_os_str().to_string_lossy().into_owned();
+            booting.insert(first.trim_end_matches(".rs").to_owned());
+        }
+    }
+    let booting: BTreeSet<&str> = booting.iter().map(String::as_str).collect();
+    assert!(booting.is_subset(&gated), "without the feature: {:?}", booting.difference(&gated));
+    assert!(gated.len() > 20 && gated.iter().all(|name| *name != "structure"), "{gated:?}");
+}
+
+#[test]
+fn coverage_is_held_against_its_floors() {
+    let script = read_to_string(root().join("tests/coverage")).expect("tests/coverage");
+    assert!(script.contains("readonly floors='agent 85 privhelper 92'"), "the floors are others");
+    let run = read_to_string(root().join("tests/run")).expect("tests/run");
+    assert!(
+        run.contains("[ \"${1:-}\" != --coverage ] || exec ./tests/coverage"),
+        "tests/run does not measure it"
+    );
+}
