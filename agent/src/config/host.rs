@@ -2,6 +2,7 @@
 
 use super::clock::Clock;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Where this program finds the others. A value, so that tests have a world of their own.
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ pub struct Host {
     pub calendar: PathBuf,
     /// The clock that schedules go by.
     pub clock: Clock,
+    /// The time between two anchors of the agent's audit log in the helper's.
+    pub anchor_interval: Duration,
     /// The package's runbooks.
     pub runbooks: PathBuf,
     /// The uid that runbooks belong to: root's.
@@ -81,6 +84,7 @@ impl Default for Host {
             users: "postern-users".to_owned(),
             calendar: "/usr/bin/systemd-analyze".into(),
             clock: Clock::default(),
+            anchor_interval: Duration::from_secs(60),
             runbooks: "/usr/share/postern/runbooks".into(),
             runbook_owner: 0,
             terminals: vec!["/dev/pts".into(), "/dev".into()],

@@ -1,4 +1,4 @@
-//! Anchors the agent's audit log in the helper's, once a minute and at each task's end, where there is something new.
+//! Anchors the agent's audit log in the helper's, once an interval (a minute) and at each task's end, where there is something new.
 
 use crate::audit::{AuditLog, Record, Tip};
 use crate::client::transport::Transport;
@@ -7,8 +7,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// The time between two anchors, and the shortest: tasks that end sooner share one. The helper takes twelve a minute.
-const INTERVAL: Duration = Duration::from_secs(60);
+/// Shortest time between two anchors: tasks that end sooner share one. The helper takes twelve a minute.
 const SHORTEST: Duration = Duration::from_secs(6);
 /// Longest wait for the helper.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -17,17 +16,23 @@ const LIMIT: Duration = Duration::from_secs(5);
 pub struct Anchor {
     audit: Arc<AuditLog>,
     transport: Arc<Transport>,
+    interval: Duration,
     last: Option<Tip>,
     has_failed: bool,
 }
 
 impl Anchor {
     /// Records that the service has started and anchors from then on; returns what anchors once more at the end.
-    pub fn start(audit: &Arc<AuditLog>, transport: &Arc<Transport>) -> (JoinHandle<()>, Self) {
+    pub fn start(
+        audit: &Arc<AuditLog>,
+        transport: &Arc<Transport>,
+        interval: Duration,
+    ) -> (JoinHandle<()>, Self) {
         audit.append(&Record::start());
         let new = || Self {
             audit: Arc::clone(audit),
             transport: Arc::clone(transport),
+            interval,
             last: None,
             has_failed: false,
         };
@@ -40,7 +45,7 @@ impl Anchor {
             let began = Instant::now();
             self.anchor().await;
             tokio::select! {
-                () = sleep_until(began + INTERVAL) => {}
+                () = sleep_until(began + self.interval) => {}
                 () = self.audit.task_ended() => sleep_until(began + SHORTEST).await,
             }
         }
@@ -69,7 +74,7 @@ impl Anchor {
         }
     }
 
-    /// Said once; the next try is a minute later, and `audit verify` says how far the log is anchored.
+    /// Said once; the next try is one interval later, and `audit verify` says how far the log is anchored.
     fn failed(&mut self, why: &str) {
         if !std::mem::replace(&mut self.has_failed, true) {
             tracing::warn!(event = "audit", "the agent's audit log is not anchored in the helper's: {why}");

@@ -131,7 +131,7 @@ pub async fn serve_on(
     }
     let scheduler = Scheduler::new(host, &store, &queue, model.is_some());
     let mut worker = tokio::spawn(worker.work());
-    let (anchoring, mut last_anchor) = Anchor::start(&audit, &transport);
+    let (anchoring, mut last_anchor) = Anchor::start(&audit, &transport, host.anchor_interval);
     let mut scheduling = tokio::spawn(Arc::clone(&scheduler).work());
     let [requests, connections, bodies] =
         [REQUESTS, CONNECTIONS, BODIES].map(|(all, each)| Limit::new(all, each));

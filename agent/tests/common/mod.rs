@@ -350,6 +350,7 @@ pub fn host_at(directory: &Path) -> Host {
         users: "no-such-group".to_owned(),
         calendar: Host::default().calendar,
         clock: Clock::default(),
+        anchor_interval: Host::default().anchor_interval,
         runbooks: directory.join("runbooks"),
         runbook_owner: nix::unistd::geteuid().as_raw(),
         terminals: Vec::new(),

@@ -359,6 +359,28 @@ async fn a_base_that_is_off_or_broken_says_so() {
 }
 
 #[tokio::test]
+async fn a_base_that_opens_and_cannot_answer_says_so_until_it_can() {
+    let place = Place::new();
+    let base = base(&place);
+    add(&base, ALICE, "mine.txt", "The mongoose note.\n").await;
+    assert_eq!(base.probe().await, "ok");
+    let file = rusqlite::Connection::open(place.host.state.join("knowledge.db")).unwrap();
+    let tables: Vec<String> = file
+        .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+        .unwrap()
+        .query_map((), |row| row.get(0))
+        .unwrap()
+        .collect::<rusqlite::Result<_>>()
+        .unwrap();
+    assert!(tables.iter().any(|table| table == "documents"), "{tables:?}");
+    file.execute_batch("ALTER TABLE documents RENAME TO moved").unwrap();
+    let why = base.probe().await;
+    assert!(why != "ok" && why != "off" && !why.is_empty(), "{why}");
+    file.execute_batch("ALTER TABLE moved RENAME TO documents").unwrap();
+    assert_eq!(base.probe().await, "ok");
+}
+
+#[tokio::test]
 async fn people_are_not_kept_waiting_by_an_indexing_run() {
     const FILES: usize = 400;
     let place = Place::new();

@@ -140,26 +140,31 @@ async fn the_database_is_its_owner_s_alone() {
     assert_eq!(std::fs::metadata(&place.host.state).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
-#[tokio::test]
-async fn a_database_of_version_1_is_brought_up_with_what_it_holds() {
-    let place = Place::new();
-    let old = database(&place);
+const OLD_TASK: &str = "01890000-0000-7000-8000-000000000000";
+
+/// A database as the first agent made it, with one task.
+fn first_version(place: &Place) {
+    let old = database(place);
     old.execute_batch(FIRST).unwrap();
     let uid = nix::unistd::getuid().as_raw();
     let order = json!({ "task": "restart nginx", "session": "", "steps": [], "mode": "execute", "reason": "",
                         "wait_ms": 0, "owner": { "uid": uid }, "interactive": false });
-    let id = "01890000-0000-7000-8000-000000000000";
-    let record = json!({ "id": id, "session": "", "task": "restart nginx", "status": "completed", "summary": "done",
+    let record = json!({ "id": OLD_TASK, "session": "", "task": "restart nginx", "status": "completed", "summary": "done",
                          "results": [], "changes": [], "warnings": [], "usage": {} });
     old.execute(
         "INSERT INTO tasks (id, owner, session, status, ordered, record) VALUES (?, ?, '', 'completed', ?, ?)",
-        [id, &json!({ "uid": uid }).to_string(), &order.to_string(), &record.to_string()],
+        [OLD_TASK, &json!({ "uid": uid }).to_string(), &order.to_string(), &record.to_string()],
     )
     .unwrap();
     old.execute_batch("PRAGMA user_version = 1").unwrap();
-    drop(old);
+}
+
+#[tokio::test]
+async fn a_database_of_version_1_is_brought_up_with_what_it_holds() {
+    let place = Place::new();
+    first_version(&place);
     place.serve();
-    let ran = place.run(&["tasks", "show", id, "--json"]).await;
+    let ran = place.run(&["tasks", "show", OLD_TASK, "--json"]).await;
     assert_eq!(ran.json()["summary"], "done", "{ran:?}");
     let version: i64 = database(&place).query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap();
     assert_eq!(version, 6);
@@ -174,6 +179,45 @@ async fn a_database_of_version_1_is_brought_up_with_what_it_holds() {
         .unwrap();
     assert_eq!((version, tasks), (1, 1));
     assert!(!place.host.state.join("postern.db.copy").exists());
+}
+
+/// The steps of docs/tasks.md for an older Postern after an upgrade.
+#[tokio::test]
+async fn the_copy_of_an_older_version_takes_the_database_s_place_by_the_documented_steps() {
+    let place = Place::new();
+    first_version(&place);
+    place.helper(vec![done(), done()]);
+    let alive = place.serve_apart();
+    let newer =
+        place.run(&["run", "restart nginx", "--json"]).await.json()["id"].as_str().unwrap().to_owned();
+    drop(alive);
+    let state = &place.host.state;
+    let steps = include_str!("../../../docs/tasks.md");
+    for name in ["postern.db", "postern.db-wal", "postern.db-shm"] {
+        assert!(steps.contains(&format!("`{name}`")), "{name} is no part of the steps");
+        let _ = std::fs::remove_file(state.join(name));
+    }
+    std::fs::rename(state.join("postern.db.version-1"), state.join("postern.db")).unwrap();
+    // As the older agent finds it: of its version, with the tasks until the upgrade, and sound.
+    let tasks: Vec<String> = database(&place)
+        .prepare("SELECT id FROM tasks")
+        .unwrap()
+        .query_map((), |row| row.get(0))
+        .unwrap()
+        .collect::<rusqlite::Result<_>>()
+        .unwrap();
+    assert_eq!(tasks, [OLD_TASK]);
+    let read = |pragma: &str| {
+        database(&place).query_row(pragma, (), |row| row.get::<_, rusqlite::types::Value>(0)).unwrap()
+    };
+    assert_eq!(read("PRAGMA user_version"), rusqlite::types::Value::Integer(1));
+    assert_eq!(read("PRAGMA integrity_check"), rusqlite::types::Value::Text("ok".to_owned()));
+    // The next upgrade goes as the first did.
+    std::fs::remove_file(&place.host.agent_socket).unwrap();
+    let _alive = place.serve_apart();
+    assert_eq!(place.run(&["tasks", "show", OLD_TASK, "--json"]).await.json()["summary"], "done");
+    assert_eq!(place.run(&["tasks", "show", &newer, "--json"]).await.exit, Exit::Failed);
+    assert!(state.join("postern.db.version-1").exists());
 }
 
 #[tokio::test]

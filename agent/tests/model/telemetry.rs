@@ -363,6 +363,37 @@ fn a_collector_that_never_answers_holds_up_neither_work_nor_the_end() {
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
+/// The thread that sends has no subscriber of its own: the log of the process is.
+#[test]
+#[ignore = "the process that the next test starts"]
+fn failing_collector() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let log = log::subscriber(&Log::default(), std::io::stderr);
+    let telemetry = start(&to_collector(address));
+    tracing::subscriber::set_global_default(log.with(telemetry.layer())).unwrap();
+    for _ in 0..2 {
+        // More than one message each time.
+        (0..1200).for_each(|_| drop(spans::task("0")));
+        std::thread::sleep(Duration::from_secs(6));
+    }
+    apart(|| telemetry.end());
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a log that is the process's needs a process of its own")]
+fn spans_that_a_collector_does_not_take_are_told_of_in_one_line() {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "telemetry::failing_collector", "--ignored", "--nocapture"]);
+    let ran = command.output().unwrap();
+    let log = String::from_utf8_lossy(&ran.stderr);
+    let told: Vec<&str> =
+        log.lines().filter(|line| line.contains("spans were not sent and are dropped")).collect();
+    assert!(ran.status.success() && told.len() == 1, "{log}");
+    assert!(told[0].contains("event=telemetry"), "{log}");
+}
+
 #[test]
 fn an_attribute_that_is_not_listed_and_a_credential_in_one_that_is_leave_no_trace() {
     let place = Place::new();

@@ -6,6 +6,7 @@ mod common;
 mod command;
 mod drafts;
 mod files;
+mod fit;
 mod shipped;
 mod text;
 mod values;
