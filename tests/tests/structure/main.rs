@@ -8,4 +8,5 @@ mod linked;
 mod purity;
 mod rooms;
 mod source;
+mod tested;
 mod workspace;
