@@ -178,6 +178,38 @@ async fn tells_signed_what_waits_and_how_the_task_ended_without_content() {
 }
 
 #[tokio::test]
+async fn run_of_a_schedule_is_told_with_its_schedule_whatever_came_of_it() {
+    let place = Place::new();
+    let (url, seen) = receiver(&[200]).await;
+    configure(&place, &url, "events = [\"completed\"]\n");
+    place.helper(vec![Play::Events(vec![ended(Status::Done, "")]), Play::Events(vec![refused("no_grant")])]);
+    place.serve();
+    let given = place.run(&["run", "--every", "1h", "restart nginx", "--json"]).await;
+    assert_eq!(given.exit, Exit::Done, "{given:?}");
+    let schedules = place.run(&["schedule", "list", "--json"]).await.json();
+    let id = schedules[0]["id"].as_str().expect("a schedule").to_owned();
+    for (count, status, exit) in [(1, "completed", Exit::Done), (2, "refused", Exit::Refused)] {
+        let ran = place.run(&["schedule", "run-now", &id]).await;
+        assert_eq!(ran.exit, exit, "{ran:?}");
+        until("its message came", || seen.lock().unwrap().len() == count).await;
+        let message = seen.lock().unwrap()[count - 1].clone();
+        let told = message.json();
+        assert!(message.is_signed(), "{message:?}");
+        assert_eq!(
+            (&told["data"]["schedule"], &told["data"]["status"]),
+            (&json!(id), &json!(status)),
+            "{told}"
+        );
+    }
+    // A person's own task has none.
+    let own = place.run(&["run", "is nginx running", "--json"]).await;
+    until("its message came", || seen.lock().unwrap().len() == 3).await;
+    let told = seen.lock().unwrap()[2].json();
+    assert_eq!(told["data"]["task"], own.json()["id"], "{told}");
+    assert!(told["data"].get("schedule").is_none(), "{told}");
+}
+
+#[tokio::test]
 async fn sends_again_under_the_same_id_until_it_is_taken() {
     let place = Place::new();
     let (url, seen) = receiver(&[503, 429, 200]).await;

@@ -496,3 +496,25 @@ async fn the_end_of_the_log_is_anchored_at_the_start_at_a_tasks_end_and_at_the_s
         .collect();
     assert_eq!(anchored, ["start", "task_ended", "stop"]);
 }
+
+#[tokio::test]
+async fn what_is_new_in_the_log_is_anchored_once_an_interval_and_again_after_a_helper_that_was_gone() {
+    assert_eq!(postern_agent::Host::default().anchor_every, std::time::Duration::from_secs(60));
+    let mut place = Place::new();
+    place.host.anchor_every = std::time::Duration::from_millis(300);
+    place.serve();
+    // No helper listens yet; the anchor of the start fails, and is tried again without anything new.
+    tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+    let helper = place.helper(vec![Play::Hold(Vec::new(), std::sync::Arc::default(), Vec::new())]);
+    until("the start is anchored", || helper.notes().len() == 1).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1200)).await;
+    assert_eq!(helper.notes().len(), 1, "nothing is new");
+    // A task that does not end adds records.
+    let running = json!({ "task": "restart nginx", "wait": false });
+    call(&place, "POST", "/execute", &running).await;
+    until("its beginning is anchored", || helper.notes().len() == 2).await;
+    let note = helper.notes().remove(1);
+    let records = of(&place);
+    let record = &records[usize::try_from(note.seq).unwrap() - 1];
+    assert_eq!((&record["event"], &record["hash"]), (&json!("task_begun"), &json!(hex(&note.tip))));
+}

@@ -401,3 +401,34 @@ async fn a_run_begins_at_its_time_though_systemd_does_not_say_the_next_one() {
     );
     assert_eq!(runs(&place, &schedule).await.len(), 1);
 }
+
+#[tokio::test]
+async fn the_newest_ten_runs_of_a_schedule_are_kept_and_no_other_task_goes_for_them() {
+    let place = Place::new();
+    place.helper(done(20));
+    place.serve();
+    let own = call(&place, "POST", "/execute", &json!({ "task": "restart nginx" })).await.1;
+    let other = add(&place, &json!({ "every_s": 900 })).await;
+    assert_eq!(post(&place, &other, "run").await.0, 202);
+    until_ended(&place, &other, 1).await;
+    let schedule = add(&place, &json!({ "every_s": 900 })).await;
+    let mut begun = Vec::new();
+    for _ in 0..12 {
+        let (status, answer) = post(&place, &schedule, "run").await;
+        assert_eq!(status, 202, "{answer}");
+        for _ in 0..400 {
+            let newest = runs(&place, &schedule).await;
+            if newest.first().is_some_and(|run| run["status"] == "completed" && !begun.contains(&run["id"])) {
+                begun.push(newest[0]["id"].clone());
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    }
+    assert_eq!(begun.len(), 12);
+    let kept = until_ended(&place, &schedule, 10).await;
+    let kept: Vec<_> = kept.iter().map(|run| run["id"].clone()).collect();
+    assert_eq!(kept, begun.iter().rev().take(10).cloned().collect::<Vec<_>>());
+    assert_eq!(runs(&place, &other).await.len(), 1);
+    assert_eq!(get(&place, &format!("/tasks/{}", id(&own))).await["status"], "completed");
+}

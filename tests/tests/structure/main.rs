@@ -9,4 +9,5 @@ mod lints;
 mod purity;
 mod rooms;
 mod source;
+mod tested;
 mod workspace;
