@@ -75,6 +75,34 @@ fn installs_what_the_contract_names(release: Release) {
         .ok();
     assert_eq!(enabled, "enabled\n".repeat(4));
     assert_eq!(host.shell("id -nG postern").ok(), "postern postern-clients\n");
+    let pages = [
+        "man1/postern.1",
+        "man5/postern-agent.toml.5",
+        "man5/postern-audit.5",
+        "man5/postern-policy.5",
+        "man5/postern-shell-rules.5",
+        "man7/postern-packs.7",
+        "man8/postern-admin.8",
+    ];
+    // Debian's minimal images leave pages and documents out at installation.
+    let listed = host.shell("dpkg -L postern").ok();
+    for page in pages {
+        assert!(listed.lines().any(|line| line == format!("/usr/share/man/{page}.gz")), "{page}");
+    }
+    for example in ["demo.toml", "every-feature.toml", "validators.toml", "prometheus-alerts.yml"] {
+        let path = format!("/usr/share/doc/postern/examples/{example}");
+        assert!(listed.lines().any(|line| line.strip_suffix(".gz").unwrap_or(line) == path), "{path}");
+    }
+    // Nothing of units, sockets and powers is wrong on a sound installation; a group that is root's is.
+    let wrong = |check: &str| {
+        let checks = host.root(&["postern-admin", "doctor", "--json"]).json();
+        let checks = checks["checks"].as_array().expect("checks").clone();
+        assert!(checks.iter().any(|one| one["check"] == check), "{checks:?}");
+        checks.into_iter().any(|one| one["check"] == check && one["state"] == "wrong")
+    };
+    assert!(!wrong("units") && !wrong("powers"));
+    let _ = host.shell("groupadd --force docker && usermod --append --groups docker postern").ok();
+    assert!(wrong("powers"));
 }
 
 fn an_upgrade_keeps_policy_log_and_service(release: Release) {

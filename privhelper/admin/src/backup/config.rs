@@ -57,8 +57,14 @@ pub fn is_name(name: &str) -> bool {
     FILES.contains(&name)
         || name.split_once('/').is_some_and(|(parent, name)| {
             let ends = DIRECTORIES.iter().find(|(directory, _)| *directory == parent);
-            ends.is_some_and(|(_, ends)| ends.iter().any(|end| name.ends_with(end))) && super::is_plain(name)
+            ends.is_some_and(|(_, ends)| ends.iter().any(|end| name.ends_with(end))) && is_plain(name)
         })
+}
+
+/// Whether it is one component of a path, not hidden. A byte that is not UTF-8 was read as U+FFFD: it would come back under another
+/// name.
+pub fn is_plain(name: &str) -> bool {
+    !name.starts_with('.') && !name.contains(|c: char| c == '/' || c == '\u{fffd}' || c.is_control())
 }
 
 /// The files that are not on this host as the backup has them.

@@ -255,13 +255,7 @@ fn read(path: &Path) -> Result<Backup, String> {
 /// `policy.toml`, or one name below `policy.d` as the policy's reader takes it.
 fn is_file_name(relative: &str) -> bool {
     let name = relative.strip_prefix("policy.d/");
-    relative == "policy.toml" || name.is_some_and(|name| name.ends_with(".toml") && is_plain(name))
-}
-
-/// Whether it is one component of a path, not hidden. A byte that is not UTF-8 was read as U+FFFD: it would come back under another
-/// name.
-fn is_plain(name: &str) -> bool {
-    !name.starts_with('.') && !name.contains(|c: char| c == '/' || c == '\u{fffd}' || c.is_control())
+    relative == "policy.toml" || name.is_some_and(|name| name.ends_with(".toml") && config::is_plain(name))
 }
 
 /// Whether the log still has the record that the backup names.
