@@ -12,6 +12,7 @@ on_each_release!(
     an_upgrade_in_the_middle_of_a_task_loses_and_repeats_nothing,
     a_purge_leaves_the_audit_log_alone,
     a_purge_takes_the_audit_log_when_asked,
+    a_backup_outlives_a_purge,
 );
 
 fn installs_what_the_contract_names(release: Release) {
@@ -74,6 +75,34 @@ fn installs_what_the_contract_names(release: Release) {
         .ok();
     assert_eq!(enabled, "enabled\n".repeat(4));
     assert_eq!(host.shell("id -nG postern").ok(), "postern postern-clients\n");
+    let pages = [
+        "man1/postern.1",
+        "man5/postern-agent.toml.5",
+        "man5/postern-audit.5",
+        "man5/postern-policy.5",
+        "man5/postern-shell-rules.5",
+        "man7/postern-packs.7",
+        "man8/postern-admin.8",
+    ];
+    // Debian's minimal images leave pages and documents out at installation.
+    let listed = host.shell("dpkg -L postern").ok();
+    for page in pages {
+        assert!(listed.lines().any(|line| line == format!("/usr/share/man/{page}.gz")), "{page}");
+    }
+    for example in ["demo.toml", "every-feature.toml", "validators.toml", "prometheus-alerts.yml"] {
+        let path = format!("/usr/share/doc/postern/examples/{example}");
+        assert!(listed.lines().any(|line| line.strip_suffix(".gz").unwrap_or(line) == path), "{path}");
+    }
+    // Nothing of units, sockets and powers is wrong on a sound installation; a group that is root's is.
+    let wrong = |check: &str| {
+        let checks = host.root(&["postern-admin", "doctor", "--json"]).json();
+        let checks = checks["checks"].as_array().expect("checks").clone();
+        assert!(checks.iter().any(|one| one["check"] == check), "{checks:?}");
+        checks.into_iter().any(|one| one["check"] == check && one["state"] == "wrong")
+    };
+    assert!(!wrong("units") && !wrong("powers"));
+    let _ = host.shell("groupadd --force docker && usermod --append --groups docker postern").ok();
+    assert!(wrong("powers"));
 }
 
 fn an_upgrade_keeps_policy_log_and_service(release: Release) {
@@ -328,6 +357,37 @@ fn a_purge_leaves_the_audit_log_alone(release: Release) {
     let _ = host.install_deb(&deb()).ok();
     let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
     let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
+}
+
+/// Purged with its log, installed anew, restored: policy, configuration and sign-off are as before; the rest is named.
+fn a_backup_outlives_a_purge(release: Release) {
+    let host = Installed::on(release);
+    let state = "postern-admin status --json | grep -o '\"digest\": *\"[0-9a-f]*' | sort -u; postern-admin status | grep sign-off; postern config show; \
+                 stat -c '%n %U:%G %a' /etc/postern/agent.toml /etc/postern/shell-rules.yaml /etc/postern/prompt.d/site.md; \
+                 cat /etc/postern/policy.d/*.toml /etc/postern/shell-rules.yaml /etc/postern/prompt.d/site.md";
+    let _ = host
+        .shell(
+            "printf '\\n# a note\\n' >>'/etc/postern/policy.d/a note.toml'; printf 'The site.\\n' >/etc/postern/prompt.d/site.md
+            printf '\\n[limits]\\nsteps = 7\\n' >>/etc/postern/agent.toml
+            printf 'version: 1\\nrules: []\\n' >/etc/postern/shell-rules.yaml
+            postern config check && postern-admin policy apply --yes && postern-admin policy sign-off --yes
+            postern-admin pause maintenance && postern-admin backup /root/postern.backup",
+        )
+        .ok();
+    let before = host.shell(state).ok();
+    let _ = host
+        .shell("POSTERN_PURGE_AUDIT=yes apt-get -q -y purge postern; gpasswd -d visitor postern-users")
+        .ok();
+    let _ = host.install_deb(&deb()).ok();
+    assert_ne!(host.shell(state).stdout, before);
+    let restored = host.root(&["postern-admin", "restore", "/root/postern.backup", "--yes"]);
+    assert_eq!(restored.code, 0, "{restored}");
+    assert!(restored.stdout.contains("next: usermod --append --groups postern-users visitor"), "{restored}");
+    assert!(restored.stdout.contains("the host was paused (maintenance)"), "{restored}");
+    assert!(restored.stdout.contains("WARNING: "), "{restored}");
+    assert_eq!(host.shell(state).ok(), before);
+    let _ = host.shell("usermod --append --groups postern-users visitor").ok();
+    let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
 }
 
 fn a_purge_takes_the_audit_log_when_asked(release: Release) {

@@ -22,6 +22,7 @@ const PACKAGES: &[&str] = &[
     "redis-server",
     "fail2ban",
     "restic",
+    "systemd-timesyncd",
 ];
 
 #[test]
@@ -520,6 +521,18 @@ fn host_settings(host: &Host) {
     host.ends(&["command", "host-settings-timezone", "zone=../shadow"], 2);
     host.done(&["command", "host-settings-hostname", "name=web1"]);
     host.is("test \"$(hostname)\" = web1");
+    host.is("timedatectl set-ntp false");
+    host.done(&["command", "host-settings-ntp-on"]);
+    host.is("systemctl is-enabled systemd-timesyncd.service");
+    let locale = match host.release {
+        Release::Bookworm => "/etc/default/locale",
+        Release::Trixie => "/etc/locale.conf",
+    };
+    let written = host.done(&["file", "write", locale, "--content", "LANG=en_GB.UTF-8\n", "--json"]).json();
+    host.is(&format!("grep -qx LANG=en_GB.UTF-8 {locale}"));
+    host.ends(&["file", "write", locale, "--content", "LOCPATH=/srv/x\n"], 3);
+    host.done(&["undo", written["request_id"].as_str().expect("an id")]);
+    host.is(&format!("! grep -qx LANG=en_GB.UTF-8 {locale}"));
 }
 
 fn redis(host: &Host) {

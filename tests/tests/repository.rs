@@ -33,6 +33,28 @@ fn repository(at: &Path) {
     let _ = host("cd \"$1\" && tar -c -f repository.tar repository", &[at]);
 }
 
+/// The check of docs/release.md for a package that is copied by hand.
+const CHECK: &str = "cd \"$1/repository/pool\" && gpg --dearmor <../postern-archive-keyring.asc >\"$1/postern.gpg\"
+    gpgv --quiet --keyring \"$1/postern.gpg\" SHA256SUMS.asc SHA256SUMS 2>/dev/null && sha256sum --check --quiet --ignore-missing SHA256SUMS 2>/dev/null";
+
+/// An altered package fails the check, and so do sums that were made to fit it.
+fn signed_sums_tell_an_altered_package(at: &Path) {
+    let check = |change: &str| {
+        let script = format!("if ({change}\n{CHECK}) >/dev/null; then echo good; else echo bad; fi");
+        host(&script, &[at])
+    };
+    let pool = "cd \"$1/repository/pool\" && f=$(echo postern_*.deb)";
+    assert_eq!(check("true"), "good\n");
+    assert_eq!(
+        check(&format!(
+            "{pool} && cp $f ../whole && printf x | dd of=$f bs=1 seek=4096 conv=notrunc status=none"
+        )),
+        "bad\n"
+    );
+    assert_eq!(check(&format!("{pool} && cp SHA256SUMS ../sums && sha256sum -- *.deb >SHA256SUMS")), "bad\n");
+    assert_eq!(check(&format!("{pool} && mv ../whole $f && mv ../sums SHA256SUMS")), "good\n");
+}
+
 const TRUST: &str = "mkdir -p /srv && tar -x -C /srv -f /var/tmp/repository.tar && cd /srv/repository
     install -D -m 0644 postern-archive-keyring.asc /etc/apt/keyrings/postern-archive-keyring.asc
     sed 's#^URIs:.*#URIs: file:/srv/repository#' postern.sources >/etc/apt/sources.list.d/postern.sources
@@ -41,6 +63,7 @@ const TRUST: &str = "mkdir -p /srv && tar -x -C /srv -f /var/tmp/repository.tar 
 fn apt_installs_from_the_signed_repository_and_from_no_altered_copy(release: Release) {
     let directory = tempfile::tempdir().expect("a directory");
     repository(directory.path());
+    signed_sums_tell_an_altered_package(directory.path());
     let machine = Machine::boot(release);
     machine.copy_in(&directory.path().join("repository.tar"), "/var/tmp/repository.tar");
     let _ = machine.shell(TRUST).ok();

@@ -71,16 +71,18 @@ enum Command {
     /// root sees all. Exit status 0 also where the recorder does not answer: `postern_recorder_up` says so. A recorder that refuses
     /// this user, or that fails one of the calls, is an error: what is known is written all the same.
     Metrics(MetricsArgs),
-    /// Write the policy's files, sign-offs and the log's tip to one file, to be kept elsewhere
+    /// Write the policy's files, the agent's configuration, groups, sign-offs and the log's tip to one file, to be kept elsewhere
     ///
-    /// It holds no key and no record of the log. The policy must have no errors, and the log's chain must hold.
+    /// It holds no key, no record of the log, and nothing of the agent's tasks, schedules and knowledge base. The policy must have no
+    /// errors, and the log's chain must hold.
     Backup {
         /// The file, which must not exist
         file: PathBuf,
     },
-    /// Put back the policy of a backup, as `policy apply` accepts it, and compare the log with the backup's tip
+    /// Put back the policy of a backup, as `policy apply` accepts it, and the agent's configuration; compare the log with the backup's tip
     ///
-    /// Shows the difference in effect and asks. If the policy is not accepted, the files are as they were.
+    /// Shows the difference in effect and asks. If the policy is not accepted, the files are as they were. Groups and a pause are not
+    /// set: the commands for them are printed.
     Restore {
         /// The file that `backup` wrote
         file: PathBuf,

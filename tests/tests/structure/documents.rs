@@ -136,3 +136,44 @@ fn codes_are_unique_and_known() {
         assert!(code.as_str().bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
     }
 }
+
+/// Words of the picture, each with the source that prints it.
+const RECORDED: &[(&str, &str, &str)] = &[
+    ("== The agent has no way to root of its own", "The agent has no way to root of its own", "deploy/try"),
+    ("(needed by it)", "(needed by it)", "agent/src/render/plan.rs"),
+    ("at boot", "\"at boot\"", "agent/src/render/outcome.rs"),
+    ("main pid", "\"main pid\"", "agent/src/render/outcome.rs"),
+    (
+        "[3/3] make sure nginx.service is running: ok",
+        "make sure {name} is running",
+        "agent/src/protocol/tool.rs",
+    ),
+];
+
+#[test]
+fn the_recording_shows_the_task_of_readme_in_the_words_of_today() {
+    let picture = text("docs/recording.svg");
+    let readme = text("README.md");
+    assert!(readme.contains("](docs/recording.svg)"));
+    let command =
+        readme.lines().find(|line| line.starts_with("./deploy/try \"")).expect("the task of `Try it`");
+    let task = command.split('"').nth(1).expect("a task");
+    assert!(
+        text("deploy/record").contains(&format!("readonly task=\"{task}\"")),
+        "deploy/record runs another task"
+    );
+    // Tags end at `>`; a line is cut at 116 characters and blanks are not breakable.
+    let words =
+        picture.split('<').filter_map(|tag| tag.split_once('>')).map(|(_, words)| words).collect::<String>();
+    let words =
+        words.replace('\u{a0}', " ").replace("&#39;", "'").replace("&apos;", "'").replace("&quot;", "\"");
+    assert!(words.contains(&task[..80]), "{words}");
+    for outcome in ["installed nginx-light", "done: install nginx-light; ", "changed: ", "hello from postern"]
+    {
+        assert!(words.contains(outcome), "the picture lacks {outcome:?}");
+    }
+    for (shown, source, file) in RECORDED {
+        assert!(words.contains(shown), "the picture lacks {shown:?}");
+        assert!(text(file).contains(source), "{file} no longer says {source:?}: run deploy/record");
+    }
+}

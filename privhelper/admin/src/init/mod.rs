@@ -6,7 +6,7 @@ mod answers;
 mod args;
 mod first_task;
 mod model;
-mod people;
+pub(crate) mod people;
 
 pub use args::{InitArgs, Key, Provider};
 

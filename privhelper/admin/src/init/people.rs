@@ -6,6 +6,7 @@ use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::packs::CommandError;
 use crate::text::escape;
+use std::collections::BTreeMap;
 
 /// One group of people.
 struct Role {
@@ -88,6 +89,13 @@ fn members(host: &Host, group: &str) -> Result<Vec<String>, CommandError> {
     // The recorder reads the log as an auditor.
     let names = uids.into_iter().map(host.user_name).filter(|name| !is_program(name));
     Ok(names.collect())
+}
+
+/// The members of Postern's groups of people, by group; a group that does not exist is left out.
+#[must_use]
+pub fn all(host: &Host) -> BTreeMap<String, Vec<String>> {
+    let named = |role: &Role| Some((role.group.to_owned(), members(host, role.group).ok()?));
+    ROLES.iter().filter_map(named).collect()
 }
 
 fn is_program(name: &str) -> bool {

@@ -182,7 +182,7 @@ pub fn run_edited(
         writeln!(io.err, "note: {}", escape(note))?;
     }
     let differs = show(old.as_ref(), &compiled, io)?;
-    if differs && let Some(exit) = refused(confirmation, io)? {
+    if differs && let Some(exit) = refused(confirmation, "Apply this policy?", io)? {
         return Ok(exit);
     }
     let replaced = match edit::write(&host.etc, edits) {
@@ -346,18 +346,18 @@ fn record(host: &Host, policy: Digest) -> Result<(), CallError> {
 }
 
 /// Asks where a person must agree; the exit if nobody does.
-fn refused(confirmation: Confirmation, io: &mut Io<'_>) -> io::Result<Option<Exit>> {
+///
+/// # Errors
+/// The output cannot be written, or the answer not read.
+pub fn refused(confirmation: Confirmation, question: &str, io: &mut Io<'_>) -> io::Result<Option<Exit>> {
     if confirmation == Confirmation::Given {
         return Ok(None);
     }
     let Some(answers) = io.answers.as_mut() else {
-        writeln!(
-            io.err,
-            "not applied: there is no terminal to ask on; use `policy apply --yes` in a script"
-        )?;
+        writeln!(io.err, "not applied: there is no terminal to ask on; use --yes in a script")?;
         return Ok(Some(Exit::Usage));
     };
-    write!(io.err, "Apply this policy? [y/N] ")?;
+    write!(io.err, "{question} [y/N] ")?;
     io.err.flush()?;
     answers.discard()?;
     let answer = answers.line()?;

@@ -61,7 +61,7 @@ fn leaves_everything_as_it_was_if_the_person_or_the_check_refuses() {
     let (before, files) = (digest(&host), fs::read_to_string(host.host.etc.join("policy.toml")).unwrap());
     assert_eq!(host.answer(&["restore", &file], "n\n").exit, Exit::Failed);
     let text = fs::read_to_string(&file).unwrap();
-    for (from, to) in [("\"v\": 1", "\"v\": 2"), ("policy.d/site.toml", "../site.toml")] {
+    for (from, to) in [("\"v\": 2", "\"v\": 3"), ("policy.d/site.toml", "../site.toml")] {
         assert!(text.contains(from), "{from} in {text}");
         fs::write(&file, text.replace(from, to)).unwrap();
         assert_eq!(host.run(&["restore", &file, "--yes"]).exit, Exit::Failed, "{from}");
@@ -131,4 +131,101 @@ fn restores_where_a_file_of_the_policy_is_missing_or_broken() {
     assert!(
         host.host.etc.join("policy.toml").exists() && !host.host.etc.join("policy.d/broken.toml").exists()
     );
+}
+
+#[test]
+fn brings_back_each_name_that_a_policy_may_have() {
+    let (host, _, file) = backed_up();
+    let names = ["policy.d/a b.toml", "policy.d/web+x.toml", "policy.d/größe.toml"];
+    for (number, name) in names.iter().enumerate() {
+        host.write(name, SITE.replace("\"site\"", &format!("\"site-{number}\"")));
+    }
+    let other = format!("{file}.2");
+    let ran = host.run(&["backup", &other]);
+    assert!(
+        ran.exit == Exit::Done && ran.out.contains("WARNING: the files differ"),
+        "{} {}",
+        ran.out,
+        ran.err
+    );
+    for name in names {
+        fs::remove_file(host.host.etc.join(name)).unwrap();
+    }
+    let ran = host.run(&["restore", &other, "--yes"]);
+    assert_eq!(ran.exit, Exit::Done, "{}", ran.err);
+    for name in names {
+        assert!(host.host.etc.join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn refuses_a_backup_that_could_not_be_restored() {
+    use std::os::unix::ffi::OsStrExt;
+    let (host, _, file) = backed_up();
+    let name = std::ffi::OsStr::from_bytes(b"policy.d/\xff.toml");
+    fs::copy(host.write("policy.d/site.toml", SITE), host.host.etc.join(name)).unwrap();
+    fs::remove_file(host.host.etc.join("policy.d/site.toml")).unwrap();
+    let other = format!("{file}.2");
+    let ran = host.run(&["backup", &other]);
+    assert!(ran.exit == Exit::Failed && ran.err.contains("cannot be restored"), "{}", ran.err);
+    assert!(!std::path::Path::new(&other).exists());
+}
+
+#[test]
+fn brings_back_the_agents_configuration_and_names_groups_and_pause() {
+    let (mut host, _, file) = backed_up();
+    let files = [
+        ("agent.toml", "[model]\n"),
+        ("shell-rules.yaml", "rules: []\n"),
+        ("runbooks.d/site.yaml", "title: x\n"),
+        ("prompt.d/site.md", "The site.\n"),
+    ];
+    for (name, text) in files {
+        host.write(name, text);
+    }
+    host.write("runbooks.d/notes.txt", "no runbook");
+    fs::write(host.host.state.join("paused"), "maintenance").unwrap();
+    let other = format!("{file}.2");
+    let ran = host.run(&["backup", &other]);
+    assert!(
+        ran.exit == Exit::Done && ran.out.contains("4 files of the agent's configuration"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("not in it: the agent's tasks, schedules"), "{}", ran.out);
+    host.write("agent.toml", "# new\n");
+    fs::remove_dir_all(host.host.etc.join("runbooks.d")).unwrap();
+    // The policy is the accepted one: the question is about the configuration alone.
+    assert_eq!(host.answer(&["restore", &other], "n\n").exit, Exit::Failed);
+    assert_eq!(fs::read_to_string(host.host.etc.join("agent.toml")).unwrap(), "# new\n");
+    host.host.accounts.group = |name| match name {
+        "postern-users" => Some((900, vec![1001])),
+        name => (crate::support::accounts().group)(name),
+    };
+    let ran = host.answer(&["restore", &other], "y\n");
+    assert_eq!(ran.exit, Exit::Done, "{}", ran.err);
+    for (name, text) in files {
+        assert_eq!(fs::read_to_string(host.host.etc.join(name)).unwrap(), text, "{name}");
+    }
+    assert!(!host.host.etc.join("runbooks.d/notes.txt").exists());
+    assert!(ran.out.contains("next: usermod --append --groups postern-users alice"), "{}", ran.out);
+    assert!(ran.out.contains("the host was paused (maintenance)"), "{}", ran.out);
+    let called = fs::read_to_string(host.host.etc.with_file_name("called")).unwrap();
+    assert_eq!(called, "postern config check\nsystemctl restart postern-agent.service\n");
+}
+
+#[test]
+fn puts_the_configuration_back_if_the_agent_refuses_it() {
+    let (host, _, file) = backed_up();
+    host.write("agent.toml", "[model]\n");
+    let other = format!("{file}.2");
+    assert_eq!(host.run(&["backup", &other]).exit, Exit::Done);
+    host.write("agent.toml", "# new\n");
+    fs::write(&host.host.programs.postern, "#!/bin/sh\necho no such key >&2\nexit 1\n").unwrap();
+    let ran = host.run(&["restore", &other, "--yes"]);
+    assert!(ran.exit == Exit::Partly && ran.err.contains("no such key"), "{}", ran.err);
+    assert_eq!(fs::read_to_string(host.host.etc.join("agent.toml")).unwrap(), "# new\n");
+    let text = fs::read_to_string(&other).unwrap();
+    fs::write(&other, text.replace("\"agent.toml\"", "\"policy.toml.x\"")).unwrap();
+    assert_eq!(host.run(&["restore", &other, "--yes"]).exit, Exit::Failed);
 }

@@ -5,6 +5,8 @@ use clap_complete::Shell;
 use postern_admin::cli::Cli;
 use postern_reference::page::{Markdown, roff};
 use postern_reference::{Page, asking, completions, each, examples, manual, markdown};
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 mod tables;
@@ -16,7 +18,7 @@ const POSTERN: Page = Page {
         ("/run/postern/agent.sock", "where `postern serve` listens; for members of the group postern-users"),
         ("/run/postern/helper.sock", "where the helper listens; for the clients that the policy names"),
     ],
-    see_also: "postern-agent.toml(5), postern-shell-rules(5), postern-admin(8), /usr/share/doc/postern/README.md, /usr/share/doc/postern/SECURITY.md",
+    see_also: "postern-agent.toml(5), postern-shell-rules(5), postern-policy(5), postern-packs(7), postern-audit(5), postern-admin(8), /usr/share/doc/postern/README.md, /usr/share/doc/postern/SECURITY.md",
     examples: examples::POSTERN,
 };
 
@@ -342,4 +344,30 @@ fn shell_rules_page_has_every_key_and_an_example_of_it() {
     let examples = blocks(&page, "yaml");
     check_tables(&page, &examples, &tables::shell_rules());
     postern_agent::shell_policy::Rules::with("the page", &examples).expect("valid rules");
+}
+
+#[test]
+fn every_code_has_an_example_and_each_of_the_agents_own_a_row() {
+    let rows = tables::all_codes();
+    for (code, meaning) in &rows {
+        assert!(meaning.contains("such as "), "{code}: {meaning}");
+        assert_eq!(rows.iter().filter(|(other, _)| other == code).count(), 1, "{code} twice");
+    }
+    let mut files = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agent/src")];
+    let mut found = BTreeSet::new();
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for call in text.split("AgentError::new(").skip(1) {
+            let Some(rest) = call.trim_start().strip_prefix('"') else { continue };
+            found.insert(rest.split('"').next().unwrap_or_default().to_owned());
+        }
+    }
+    assert!(found.len() > 20, "{found:?}");
+    for code in found {
+        assert!(rows.iter().any(|(known, _)| *known == code), "no row for {code}");
+    }
 }

@@ -58,6 +58,8 @@ fn codes() -> String {
             Some(ExitKind::Usage) => 2,
             Some(ExitKind::Refused) => 3,
             Some(ExitKind::NotApproved) => 4,
+            // Nobody answers on the socket: a status of its own.
+            None if name == "unreachable" => 5,
             Some(ExitKind::Failed) | None => 1,
         };
         let _ = writeln!(text, "| `{name}` | {status} | {meaning} |");
@@ -67,7 +69,52 @@ fn codes() -> String {
     }
     // The code of clients for content that they do not show.
     row("not_text", "the file is not UTF-8 text, such as a picture for `file edit`");
+    for (code, meaning) in AGENT_CODES {
+        row(code, meaning);
+    }
     text
+}
+
+/// Codes of the agent's own, beside those of the helper that it uses too.
+pub const AGENT_CODES: &[(&str, &str)] = &[
+    (
+        "unreachable",
+        "the agent, the helper or the sandbox does not answer on its socket, such as while `postern-agent.service` is stopped",
+    ),
+    (
+        "failed",
+        "a step of the agent's own did not work, such as a file of the configuration that it cannot read",
+    ),
+    (
+        "internal",
+        "the agent failed where it should not, such as a database that it cannot write; its journal says more",
+    ),
+    ("cancelled", "the task or the person ended it before its end, such as by Ctrl-C"),
+    ("refused", "the agent does not run it, such as a command under `profile = \"none\"`"),
+    (
+        "unknown_tool",
+        "a client of MCP asked for a tool that there is not, such as `delete_file`; the message has the nearest",
+    ),
+    (
+        "placeholder_refused",
+        "a value with a secret's placeholder went where no secret may go, such as `{{secret:db}}` in a path",
+    ),
+    ("sandbox_failed", "the sandbox of a command cannot be made, such as on a full disk"),
+    ("sandbox_lost", "the sandbox ended while a command ran in it, such as by the kernel for lack of memory"),
+    (
+        "unenforced",
+        "this host cannot hold the sandbox that the profile needs, and nothing was run, such as on a kernel without Landlock",
+    ),
+    (
+        "cannot_start",
+        "the program of the command does not start, such as a name that is in no directory of PATH",
+    ),
+];
+
+/// Every code with its meaning, which has an example.
+pub fn all_codes() -> Vec<(&'static str, &'static str)> {
+    let helpers = Code::ALL.iter().map(|code| (code.as_str(), meaning(*code)));
+    helpers.chain(AGENT_CODES.iter().copied()).collect()
 }
 
 /// The meaning of a code with an example of what leads to it.
@@ -76,7 +123,9 @@ const fn meaning(code: Code) -> &'static str {
         Code::InvalidArgument => {
             "a value is not what its field takes, such as the package name `-y`; the message names the field"
         }
-        Code::UnknownClient => "the user that is connected is no client of the accepted policy",
+        Code::UnknownClient => {
+            "the user that is connected is no client of the accepted policy, such as `www-data`"
+        }
         Code::NoGrant => {
             "no rule selects the object, such as a unit that no rule lists; `missing` says which grant it takes"
         }
@@ -87,7 +136,7 @@ const fn meaning(code: Code) -> &'static str {
             "a rule selects the object and one of its limits does not hold, such as a line that `lines` does not list, or the time outside `hours`"
         }
         Code::RateLimited => {
-            "too many requests of this user or by this rule (`rate`); the answer says when to try again"
+            "too many requests of this user or by this rule, such as the 13th in an hour under `rate = \"12/1h\"`; the answer says when to try again"
         }
         Code::PlanRefused => {
             "apt, or a rule with `keep_within`, cannot carry the plan out, such as a change for which no inverse can be made"
@@ -96,13 +145,13 @@ const fn meaning(code: Code) -> &'static str {
             "the transaction that dpkg was about to run is not the one that was decided, such as after an update of the package lists meanwhile"
         }
         Code::WouldCascade => {
-            "other units would start or stop along with it, and the rule has no `allow_cascade`"
+            "other units would start or stop along with it, and the rule has no `allow_cascade`, such as units that require `postgresql.service`"
         }
         Code::Protected => {
             "no rule can grant it, such as a change of `/etc/shadow` or a stop of Postern's own units"
         }
         Code::UnsafePath => {
-            "a component of the path is a symbolic link, or somebody else than root can write there"
+            "a component of the path is a symbolic link, or somebody else than root can write there, such as `/tmp`"
         }
         Code::PlanTooLarge => {
             "the plan or the facts are larger than a person can read or the helper takes, such as 2 MiB of facts"
@@ -110,54 +159,78 @@ const fn meaning(code: Code) -> &'static str {
         Code::SpecialFile => {
             "the path is no regular file that can be changed, such as a device, a hard link or an immutable file"
         }
-        Code::RequestIdConflict => "the request id was used for another request",
+        Code::RequestIdConflict => {
+            "the request id was used for another request, such as by a script that always sends the same one"
+        }
         Code::RequestIdExpired => {
             "the request id is older than 24 h or of the future, such as on a host with a wrong clock"
         }
         Code::UnknownRequest => {
             "no request of this client has the id, such as after its outcome was forgotten"
         }
-        Code::TooManyPending => "as many requests wait for approval as `[approvals]` admits",
-        Code::DeniedRecently => {
-            "a person refused the same request within the last hour, or longer after several refusals"
+        Code::TooManyPending => {
+            "as many requests wait for approval as `[approvals]` admits, such as after a loop of requests that nobody looked at"
         }
-        Code::Paused => "an operator has paused new effects: `postern-admin resume` ends that",
+        Code::DeniedRecently => {
+            "a person refused the same request, such as a restart of the same unit, within the last hour, or longer after several refusals"
+        }
+        Code::Paused => {
+            "an operator has paused new effects, such as during maintenance: `postern-admin resume` ends that"
+        }
         Code::Unsupported => {
             "the helper does not know the verb, or cannot do it on this host, such as a package by the name of another architecture"
         }
-        Code::NotApproved => "an operator said no",
-        Code::ApprovalExpired => "nobody approved it within the rule's `approval_ttl`",
+        Code::NotApproved => "an operator said no, such as by `postern-admin deny ID`",
+        Code::ApprovalExpired => "nobody approved it within the rule's `approval_ttl`, such as at night",
         Code::NotFound => "the object does not exist, such as an unknown package",
         Code::AlreadyExists => "the object exists already, such as the directory of `file.mkdir`",
         Code::PreconditionFailed => {
             "the object is not in the state that the request expects, such as a file with another hash than `--expect`"
         }
-        Code::TooLarge => "content or output is larger than the rule or the message admits (`max_bytes`)",
+        Code::TooLarge => {
+            "content or output is larger than the rule or the message admits, such as a file above `max_bytes`"
+        }
         Code::ValidationFailed => {
-            "the rule's `validate` command refused the new content; the live file is unchanged"
+            "the rule's `validate` command refused the new content; the live file is unchanged, such as by `nginx -t` for a missing semicolon"
         }
         Code::Busy => {
             "something else holds the object, such as dpkg's lock or a change that must be kept first"
         }
-        Code::NeedsRepair => "dpkg was interrupted: `postern package repair` comes first",
-        Code::UnitFailed => "the unit did not get into the state that was asked for; its journal says why",
-        Code::StartLimit => "the unit was started too often: `postern service reset-failed` comes first",
+        Code::NeedsRepair => {
+            "dpkg was interrupted, such as by a power cut: `postern package repair` comes first"
+        }
+        Code::UnitFailed => {
+            "the unit did not get into the state that was asked for, such as a service that ends at its start; its journal says why"
+        }
+        Code::StartLimit => {
+            "the unit was started too often, such as five times in 10 s: `postern service reset-failed` comes first"
+        }
         Code::PackageFailed => "apt or dpkg failed, such as a maintainer script that ended with an error",
-        Code::CommandFailed => "the command ended with another exit status than 0, or was killed",
-        Code::Timeout => "it took longer than the rule's `timeout`, with the wait for locks",
+        Code::CommandFailed => {
+            "the command ended with another exit status than 0, or was killed, such as `certbot` for a name that does not resolve"
+        }
+        Code::Timeout => {
+            "it took longer than the rule's `timeout`, with the wait for locks, such as a dump of a large database"
+        }
         Code::UndoGone => {
             "nothing is left that could take the change back, such as a copy that was dropped after `[undo] max_age`"
         }
         Code::UndoConflict => {
-            "the object has changed since, so that the undo would take back somebody else's change"
+            "the object has changed since, so that the undo would take back somebody else's change, such as an edit by hand since then"
         }
-        Code::UndoFull => "the old content does not fit into the room for undo copies (`[undo] max_bytes`)",
-        Code::DirectoryMissing => "the rule's directory does not exist on this host",
-        Code::AuditUnavailable => "the audit log cannot be written, so nothing was done",
-        Code::NoSpace => "the file system is full",
-        Code::ReadOnly => "the file system is mounted read-only",
+        Code::UndoFull => {
+            "the old content does not fit into the room for undo copies, such as a file larger than `[undo] max_bytes`"
+        }
+        Code::DirectoryMissing => {
+            "the rule's directory does not exist on this host, such as `/etc/nginx` without nginx"
+        }
+        Code::AuditUnavailable => {
+            "the audit log cannot be written, so nothing was done, such as on a full disk"
+        }
+        Code::NoSpace => "the file system is full, such as `/var` under a growing log",
+        Code::ReadOnly => "the file system is mounted read-only, such as after an error of the disk",
         Code::Interrupted => {
-            "a program was killed, or the host went down, while the effect ran: look at the object"
+            "a program was killed or the host went down, such as by a power cut, while the effect ran: look at the object"
         }
     }
 }

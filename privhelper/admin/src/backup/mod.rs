@@ -1,14 +1,19 @@
-//! `backup` and `restore`: the policy's files, sign-offs, and the log's tip in one file that a person keeps elsewhere.
+//! `backup` and `restore`: the policy's files, the agent's configuration, sign-offs, groups and the log's tip in one file that a
+//! person keeps elsewhere.
 //!
 //! A backup holds no key. The log itself stays where it is: the tip proves later that nothing of it up to then was changed or cut off.
+
+mod config;
 
 use crate::audit::verify::settled;
 use crate::audit::{Extent, Proof, tips};
 use crate::finding::Severity;
 use crate::host::Host;
+use crate::init::people;
 use crate::io::{Exit, Io};
 use crate::policy::Purpose;
-use crate::policy::apply::{Confirmation, load, load_edited, run_edited, short};
+use crate::policy::accepted;
+use crate::policy::apply::{self, Confirmation, load, load_edited, run_edited, short};
 use crate::policy::edit::Edit;
 use crate::policy::sign_off::{self, SignOff};
 use crate::policy::source::Owner;
@@ -19,8 +24,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The only version there is.
-const VERSION: u32 = 1;
+/// The version that is written. Version 1 had no configuration, no groups and no pause.
+const VERSION: u32 = 2;
+
+/// Left out of a backup, and the reason.
+const LEFT_OUT: &str = "not in it: the agent's tasks, schedules and knowledge base (/var/lib/postern, a database that is copied \
+    while the agent is stopped), files that agent.toml names (keys), undo copies, the audit log";
 
 /// A backup.
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,6 +42,15 @@ struct Backup {
     digest: String,
     /// The policy's files by their path below /etc/postern.
     files: BTreeMap<String, String>,
+    /// The agent's configuration by path below /etc/postern.
+    #[serde(default)]
+    config: config::Files,
+    /// Members of Postern's groups, by name.
+    #[serde(default)]
+    groups: BTreeMap<String, Vec<String>>,
+    /// The reason of the pause; none if requests begin.
+    #[serde(default)]
+    paused: Option<String>,
     sign_offs: Vec<SignOff>,
     /// `SEQ:HASH` of the log's last record; none without a record.
     tip: Option<String>,
@@ -46,12 +64,21 @@ pub fn backup(host: &Host, path: &Path, io: &mut Io<'_>) -> io::Result<Exit> {
     match taken(host).and_then(|backup| write(path, &backup).map(|()| backup)) {
         Ok(backup) => {
             let files = count(backup.files.len(), "file");
+            let config = count(backup.config.len(), "file");
             writeln!(
                 io.out,
-                "{}: {files} of policy {}",
+                "{}: {files} of policy {}, {config} of the agent's configuration, groups, sign-offs",
                 escape(&path.display().to_string()),
                 short(&backup.digest)
             )?;
+            let accepted = accepted::read(&host.accepted_dir())?.map(|accepted| accepted.digest.to_string());
+            if accepted.as_ref() != Some(&backup.digest) {
+                writeln!(
+                    io.out,
+                    "WARNING: the files differ from the accepted policy; `restore` will accept the files"
+                )?;
+            }
+            writeln!(io.out, "{LEFT_OUT}")?;
             if let Some(tip) = backup.tip {
                 writeln!(io.out, "tip: {tip}")?;
             }
@@ -70,6 +97,12 @@ fn taken(host: &Host) -> Result<Backup, String> {
             |error| format!("the policy has errors: {error}"),
         )
     })?;
+    if let Some(source) = sources.iter().find(|source| !is_file_name(&source.relative)) {
+        return Err(format!(
+            "{:?} cannot be restored: its name is not UTF-8 or has a control character; rename it",
+            source.name
+        ));
+    }
     let (verdict, _) = settled(host, &[], Extent::Installed, &Proof::default())?;
     if let Some(bad) = verdict.bad {
         return Err(format!("the audit log is not valid: {}", bad.reason));
@@ -81,9 +114,22 @@ fn taken(host: &Host) -> Result<Backup, String> {
         unix_s: now(),
         digest: compiled.digest.to_string(),
         files: sources.into_iter().map(|source| (source.relative, source.text)).collect(),
+        config: config::read(&host.etc)?,
+        groups: people::all(host),
+        paused: paused(host)?,
         sign_offs,
         tip: verdict.last_seq.map(|seq| format!("{seq}:{}", verdict.last_hash)),
     })
+}
+
+/// The reason that the recorder keeps for its next start.
+fn paused(host: &Host) -> Result<Option<String>, String> {
+    let path = host.state.join("paused");
+    match fs::read(&path) {
+        Ok(reason) => Ok(Some(String::from_utf8_lossy(&reason).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
 }
 
 fn write(path: &Path, backup: &Backup) -> Result<(), String> {
@@ -101,6 +147,7 @@ fn write(path: &Path, backup: &Backup) -> Result<(), String> {
 }
 
 /// `restore`: puts the policy's files back and applies them as `policy apply` does; what is there stays if they are not accepted.
+/// Then the agent's configuration. Membership and a pause are a person's acts: their commands are printed.
 ///
 /// # Errors
 /// The output cannot be written.
@@ -130,41 +177,85 @@ pub fn restore(host: &Host, path: &Path, confirmation: Confirmation, io: &mut Io
     if !is_same {
         return fail(io, "nothing restored: the files of the backup are not the policy that it names");
     }
+    let differing = config::differing(&host.etc, &backup.config);
+    for name in &differing {
+        writeln!(io.out, "the agent's configuration: {} will be as in the backup", escape(name))?;
+    }
+    let is_active = accepted::read(&host.accepted_dir())
+        .is_ok_and(|old| old.is_some_and(|old| old.digest.to_string() == backup.digest));
+    if !differing.is_empty()
+        && is_active
+        && let Some(exit) = apply::refused(confirmation, "Restore these files?", io)?
+    {
+        return Ok(exit);
+    }
     // Nothing is written before the policy is found good and a person agrees.
     let exit = run_edited(host, &edits, confirmation, io)?;
     if exit != Exit::Done {
         return fail(io, "nothing restored: the files are as they were").map(|_| exit);
     }
+    let mut exit = Exit::Done;
+    if !differing.is_empty() {
+        match config::write(host, &backup.config, &differing) {
+            Ok(()) => writeln!(io.out, "the agent's configuration is restored; the agent was restarted")?,
+            Err(why) => {
+                writeln!(io.err, "the agent's configuration was not restored: {}", escape(&why))?;
+                exit = Exit::Partly;
+            }
+        }
+    }
+    remaining(host, &backup, io)?;
     let all = sign_off::read(&host.own).unwrap_or_default();
     let new = backup.sign_offs.into_iter().filter(|one| !all.contains(one)).collect::<Vec<_>>();
     if let Err(error) = sign_off::merge(&host.own, all, new) {
         writeln!(io.err, "sign-offs were not restored: {}: {error}", host.own.display())?;
         return Ok(Exit::Partly);
     }
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+/// Prints the commands that bring back groups and the pause, where they differ.
+fn remaining(host: &Host, backup: &Backup, io: &mut Io<'_>) -> io::Result<()> {
+    let here = people::all(host);
+    for (group, names) in &backup.groups {
+        let there = here.get(group);
+        for name in names.iter().filter(|name| !there.is_some_and(|there| there.contains(name))) {
+            writeln!(io.out, "next: usermod --append --groups {} {}", escape(group), escape(name))?;
+        }
+    }
+    if let Some(reason) = &backup.paused {
+        writeln!(
+            io.out,
+            "the host was paused ({}); next, to pause it: postern-admin pause REASON",
+            escape(reason)
+        )?;
+    }
+    Ok(())
 }
 
 fn read(path: &Path) -> Result<Backup, String> {
     let bytes = fs::read(path).map_err(|error| error.to_string())?;
     let backup: Backup =
         serde_json::from_slice(&bytes).map_err(|error| format!("this is no backup: {error}"))?;
-    if backup.v != VERSION {
-        return Err(format!("this backup is of version {}, this program reads version {VERSION}", backup.v));
+    if !(1..=VERSION).contains(&backup.v) {
+        return Err(format!(
+            "this backup is of version {}, this program reads up to version {VERSION}",
+            backup.v
+        ));
     }
-    match backup.files.keys().find(|name| !is_file_name(name)) {
-        Some(name) => Err(format!("{name:?} is no file of a policy")),
+    if let Some(name) = backup.files.keys().find(|name| !is_file_name(name)) {
+        return Err(format!("{name:?} is no file of a policy"));
+    }
+    match backup.config.keys().find(|name| !config::is_name(name)) {
+        Some(name) => Err(format!("{name:?} is no file of the agent's configuration")),
         None => Ok(backup),
     }
 }
 
-/// `policy.toml`, or one name below `policy.d`.
+/// `policy.toml`, or one name below `policy.d` as the policy's reader takes it.
 fn is_file_name(relative: &str) -> bool {
-    let is_plain = |name: &str| {
-        name.strip_suffix(".toml").is_some()
-            && !name.starts_with('.')
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
-    };
-    relative == "policy.toml" || relative.strip_prefix("policy.d/").is_some_and(is_plain)
+    let name = relative.strip_prefix("policy.d/");
+    relative == "policy.toml" || name.is_some_and(|name| name.ends_with(".toml") && config::is_plain(name))
 }
 
 /// Whether the log still has the record that the backup names.
