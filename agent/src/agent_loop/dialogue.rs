@@ -5,7 +5,7 @@ use super::breaker::{Breaker, Next, not_run};
 use super::budget::Budget;
 use super::call_log::Log;
 use super::compaction;
-use super::guard::{Guard, Outcome};
+use super::guard::{self, Guard, Outcome};
 use super::history::{History, HistoryEntry};
 use super::memory;
 use super::quotation::{QUOTED, is_quoted};
@@ -575,11 +575,11 @@ impl<'t> Dialogue<'t> {
         };
         self.log.ran(call, &done);
         let ToolResult { mut content, outcome: went } = done;
-        let text = content.to_string();
+        let failure = guard::failure(&content);
         let outcome = match went {
             CallOutcome::Changed => Outcome::Changed,
             CallOutcome::Ok => Outcome::Fine,
-            CallOutcome::Failed => Outcome::Failed(&text),
+            CallOutcome::Failed => Outcome::Failed(&failure),
             CallOutcome::Cancelled => return Err(End::Cancelled),
             CallOutcome::Finished => {
                 let (outcome, look_at) = (FinishOutcome::Done, Vec::new());

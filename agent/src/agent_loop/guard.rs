@@ -1,7 +1,7 @@
 //! The loop guard: the same failing call with the same result is not run for ever.
 
 use crate::llm::tools::Call;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The same failure so often is enough.
@@ -62,6 +62,17 @@ impl Guard {
             )
         })
     }
+}
+
+/// Returns the part of a failed call's result that tells one failure from another. A result without an exit code is a
+/// request's: its error says why it failed, and its output has the state and the journal, with other times at each try.
+#[must_use]
+pub fn failure(content: &Value) -> String {
+    let mut content = content.clone();
+    if content.get("error").is_some() && content.get("exit_code").is_none() {
+        content.as_object_mut().and_then(|members| members.remove("stdout"));
+    }
+    content.to_string()
 }
 
 /// A call as text; its members stand in one order.

@@ -115,7 +115,7 @@ pub fn failed_plan_is_taken_back_when_its_person_says_yes(host: &Host) {
     assert!(code != 0 && task["status"] != "completed", "{task}");
     for (answer, state) in [("n", "inactive"), ("y", "active")] {
         host.put_plan(&plan);
-        let answers = json!([["[y]es, ", "y"], ["[y]es, ", answer]]);
+        let answers = json!([["[y]es, [n]o: ", answer]]);
         let ran = host.person(&answers, "postern run --plan /home/visitor/plan.json");
         assert_eq!(ran.code, 6, "{ran}");
         assert_eq!(host.machine.property("other.service", "ActiveState"), state, "{ran}");
