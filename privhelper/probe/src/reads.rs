@@ -38,8 +38,7 @@ impl State {
 
     fn inspect(&self, connection: &mut Connection<UnixStream>, ordered: &Ordered) -> Result<Outcome, Error> {
         let accounts = self.host.root.accounts()?;
-        let policy = &self.policy.policy;
-        let authority = Authority::new(&self.host.root, policy, &accounts, None::<&Key>, ordered)?;
+        let authority = Authority::new(&self.host.root, &self.policy, &accounts, None::<&Key>, ordered)?;
         let (request, grant) = authority.decide_request(None)?;
         let read = match request {
             Request::UnitStatus(status) => self.status(&authority, grant, &status)?,

@@ -58,11 +58,12 @@ impl Chain {
         let mut opened = Opened::default();
         let (mut end, torn) = last_of(&log.tail()?)?;
         (opened.torn, log.is_cut) = (torn, log.is_cut || torn.is_some());
-        if end.seq == 0 && torn.is_none() {
-            if let Some(newest) = rotated(&location.log)?.into_iter().rfind(|old| old.is_plain) {
-                end = last_of(&file::tail_of(&newest.path)?)?.0;
-                opened.rotated = Some(newest.name);
-            }
+        if end.seq == 0
+            && torn.is_none()
+            && let Some(newest) = rotated(&location.log)?.into_iter().rfind(|old| old.is_plain)
+        {
+            end = last_of(&file::tail_of(&newest.path)?)?.0;
+            opened.rotated = Some(newest.name);
         }
         opened.boot_id.clone_from(&end.boot_id);
         let (keys, tampered) = KeyStore::open(location, &mut end)?;
