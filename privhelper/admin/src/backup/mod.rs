@@ -24,7 +24,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The version that is written. Version 1 had no configuration, no groups and no pause.
+/// The version of the format.
 const VERSION: u32 = 2;
 
 /// Left out of a backup, and the reason.
@@ -43,13 +43,10 @@ struct Backup {
     /// The policy's files by their path below /etc/postern.
     files: BTreeMap<String, String>,
     /// The agent's configuration by path below /etc/postern.
-    #[serde(default)]
     config: config::Files,
     /// Members of Postern's groups, by name.
-    #[serde(default)]
     groups: BTreeMap<String, Vec<String>>,
     /// The reason of the pause; none if requests begin.
-    #[serde(default)]
     paused: Option<String>,
     sign_offs: Vec<SignOff>,
     /// `SEQ:HASH` of the log's last record; none without a record.
@@ -237,11 +234,8 @@ fn read(path: &Path) -> Result<Backup, String> {
     let bytes = fs::read(path).map_err(|error| error.to_string())?;
     let backup: Backup =
         serde_json::from_slice(&bytes).map_err(|error| format!("this is no backup: {error}"))?;
-    if !(1..=VERSION).contains(&backup.v) {
-        return Err(format!(
-            "this backup is of version {}, this program reads up to version {VERSION}",
-            backup.v
-        ));
+    if backup.v != VERSION {
+        return Err(format!("this backup is of version {}, this program reads version {VERSION}", backup.v));
     }
     if let Some(name) = backup.files.keys().find(|name| !is_file_name(name)) {
         return Err(format!("{name:?} is no file of a policy"));
@@ -255,7 +249,8 @@ fn read(path: &Path) -> Result<Backup, String> {
 /// `policy.toml`, or one name below `policy.d` as the policy's reader takes it.
 fn is_file_name(relative: &str) -> bool {
     let name = relative.strip_prefix("policy.d/");
-    relative == "policy.toml" || name.is_some_and(|name| name.ends_with(".toml") && config::is_plain(name))
+    relative == "policy.toml"
+        || name.is_some_and(|name| name.strip_suffix(".toml").is_some_and(config::is_plain))
 }
 
 /// Whether the log still has the record that the backup names.
