@@ -250,7 +250,7 @@ fn read(path: &Path) -> Result<Backup, String> {
 fn is_file_name(relative: &str) -> bool {
     let name = relative.strip_prefix("policy.d/");
     relative == "policy.toml"
-        || name.is_some_and(|name| name.strip_suffix(".toml").is_some_and(config::is_plain))
+        || name.is_some_and(|name| config::is_plain(name) && name.strip_suffix(".toml").is_some())
 }
 
 /// Whether the log still has the record that the backup names.
