@@ -118,6 +118,7 @@ pub fn all_codes() -> Vec<(&'static str, &'static str)> {
 }
 
 /// The meaning of a code with an example of what leads to it.
+#[expect(clippy::too_many_lines, reason = "some lines for each code")]
 const fn meaning(code: Code) -> &'static str {
     match code {
         Code::InvalidArgument => {
