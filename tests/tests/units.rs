@@ -55,6 +55,17 @@ fn no_crash_closes_a_socket_or_a_service_for_good() {
     for name in ["postern-broker.service", "postern-audit.service", "postern-agent.service"] {
         assert!(has(&unit(name), "Restart=always"), "{name}");
     }
+    for name in ["postern-files.service", "postern-units.service", "postern-probe.service"] {
+        assert!(has(&unit(name), "Restart=on-failure"), "{name}");
+    }
+}
+
+/// journald drops lines of a unit that writes many, and `audit verify --journal` would then blame root.
+#[test]
+fn no_witness_line_of_roots_is_dropped_by_a_rate_limit() {
+    for name in ["postern-files.service", "postern-units.service", "postern-packages@.service"] {
+        assert!(has(&unit(name), "LogRateLimitIntervalSec=0"), "{name}");
+    }
 }
 
 #[test]

@@ -183,7 +183,14 @@ fn restarts_of_our_own_services_wait_for_nobody() {
     );
     let call = world.calls().into_iter().find(|call| call[0] == "restart").unwrap();
     assert!(call.contains(&"--no-block".to_owned()), "{call:?}");
-    for unit in ["postern-gateway.socket", "postern-gateway@1.service", "postern-operator.service"] {
+    for unit in [
+        "postern-gateway.socket",
+        "postern-gateway@1.service",
+        "postern-audit.service",
+        "postern-files.service",
+        "postern-units.service",
+        "postern-probe.service",
+    ] {
         assert_eq!(channel.ask("Helper/UnitRestart", &restart(unit)).refused().code, "protected", "{unit}");
     }
     let stop = wire::UnitStopRequest { meta: meta(Mode::Execute), unit: "postern-broker.service".to_owned() };

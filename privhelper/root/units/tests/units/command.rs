@@ -145,10 +145,17 @@ fn rejects_values_that_the_kind_does_not_admit() {
 
 #[test]
 fn rejects_a_program_that_others_can_change() {
-    let world = world(vec![row("show", &["/tmp/none", "{value}"], ParameterKind::Text)]);
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let program = directory.path().join("program");
+    std::fs::write(&program, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o775)).unwrap();
+    let program = program.canonicalize().unwrap();
+    let world = world(vec![row("show", &[program.to_str().unwrap(), "{value}"], ParameterKind::Text)]);
     let order = order(&world, "show", "a");
     let reply = world.execute_as(world.approved(&order, &[]), &order, Some(Vec::new()));
-    assert!(["unsafe_path", "not_found"].contains(&reply.code()), "{reply:?}");
+    assert_eq!(reply.code(), "unsafe_path", "{reply:?}");
+    let why = reply.close.as_ref().map(|close| close.message.clone()).unwrap_or_default();
+    assert!(why.contains(program.to_str().unwrap()), "the program itself, no directory above it: {why}");
     assert!(world.acts().is_empty());
 }
 
