@@ -408,12 +408,11 @@ const SENDER: &str = "POSTERN_TEST_SENDS_SPANS_TO";
 #[ignore = "the process that the other tests start"]
 fn sends_spans_where_it_is_told() {
     let to = std::env::var(SENDER).unwrap();
-    let table = match to.parse() {
-        Ok(address) => to_collector(address),
-        Err(_) => {
-            let file = AbsolutePath::from_text(&to).unwrap();
-            Table { exporter: TelemetryExporter::Jsonl, file, ..Table::default() }
-        }
+    let table = if let Ok(address) = to.parse() {
+        to_collector(address)
+    } else {
+        let file = AbsolutePath::from_text(&to).unwrap();
+        Table { exporter: TelemetryExporter::Jsonl, file, ..Table::default() }
     };
     let telemetry = apart(|| Telemetry::start(&table)).unwrap().unwrap();
     let subscriber = log::subscriber(&Log::default(), std::io::stderr).with(telemetry.layer());
