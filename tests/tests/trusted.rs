@@ -32,6 +32,72 @@ fn count(tree: Option<&Path>) -> Output {
     }
 }
 
+/// How many lines of code the script finds in these files and directories of this tree, which are named as in READING.md: from
+/// `privhelper` or from the tree, a crate for its `src`, and a file without a directory beside the first one.
+fn lines_at(names: &[&str]) -> u32 {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let beside = Path::new(names[0]).parent().expect("a parent");
+    let find = |name: &&str| {
+        let path =
+            if name.contains('/') || !name.ends_with(".rs") { (*name).into() } else { beside.join(name) };
+        let places = [root.join("privhelper").join(&path), root.join(&path)];
+        let at = places.iter().find(|at| at.exists()).unwrap_or_else(|| panic!("there is no {name}"));
+        let at = Some(at.join("src")).filter(|src| src.exists()).unwrap_or_else(|| at.clone());
+        at.to_str().expect("text").to_owned()
+    };
+    let paths = names.iter().map(find).collect::<Vec<_>>();
+    let tree = tree(&format!("all 1000000 {}", paths.join(" ")), &[]);
+    counted(&count(Some(tree.path())).ok(), "all")
+}
+
+/// The lines of a class in what the script printed.
+fn counted(printed: &str, class: &str) -> u32 {
+    let row = printed.lines().find_map(|line| line.strip_prefix(class)?.split_whitespace().next());
+    row.and_then(|lines| lines.parse().ok()).expect("a number")
+}
+
+/// A number as documents write it: `1,310`.
+fn number(text: &str) -> Option<u32> {
+    let digits = text.chars().take_while(|c| c.is_ascii_digit() || *c == ',').filter(|c| *c != ',');
+    digits.collect::<String>().parse().ok()
+}
+
+/// Documents round, and code changes a little between two versions of them.
+fn assert_near(said: u32, is: u32, what: &str) {
+    assert!(said.abs_diff(is) <= (is / 20).max(10), "{what}: the document says {said} lines, there are {is}");
+}
+
+#[test]
+fn documents_say_how_many_lines_there_are() {
+    let reading = include_str!("../../privhelper/READING.md");
+    let mut rows = 0;
+    for line in reading.lines().filter(|line| line.starts_with('|')) {
+        let cells = line.split('|').map(str::trim).collect::<Vec<_>>();
+        let Some(at) = cells.iter().position(|cell| cell.starts_with('`')) else { continue };
+        let names = cells[at].split('`').skip(1).step_by(2).collect::<Vec<_>>();
+        let Some(said) = number(cells[at + 1]) else { continue };
+        assert_near(said, lines_at(&names), cells[at]);
+        rows += 1;
+        // "`rules` 1,310, `facts` 360": the parts of the policy.
+        let parts = cells[at + 2].split('`').skip(1).collect::<Vec<_>>();
+        for part in parts.chunks(2).filter(|_| names == ["policy"]) {
+            let said = number(part[1].trim()).expect("a number");
+            assert_near(said, lines_at(&[&format!("policy/src/{}", part[0])]), part[0]);
+        }
+    }
+    assert!(rows >= 20, "only {rows} rows have a number of lines");
+    let security = include_str!("../../SECURITY.md");
+    let printed = count(None).stdout;
+    for (words, class) in [
+        ("root's programs have about ", "root"),
+        ("recorder and seal have ", "recorder"),
+        ("The policy has ", "policy"),
+    ] {
+        let said = security.split_once(words).and_then(|(_, rest)| number(rest)).expect(words);
+        assert_near(said, counted(&printed, class), words);
+    }
+}
+
 /// How many lines of code the script finds in one file.
 fn lines_of(source: &str) -> u32 {
     let tree = tree("root 1000 src", &[("src/lib.rs", source)]);

@@ -21,7 +21,7 @@ pub const PACKAGES: [&str; 8] = [
     "systemd", "systemd-sysv", "dbus", "dpkg", "apt", "libc6", "base-files", "debian-archive-keyring",
 ];
 /// Directories in which no file verb works, whatever a rule says: our own, the kernel's, and what decides who is
-/// root or what root runs. The unit's `ReadOnlyPaths` say the same, but end at the first rename over a file.
+/// root or what root runs.
 #[rustfmt::skip]
 pub const DIRECTORIES: [&str; 37] = [
     "/etc/postern/", "/var/lib/postern/", "/var/lib/postern-", "/var/log/postern/", "/proc/",

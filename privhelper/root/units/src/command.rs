@@ -60,7 +60,7 @@ pub fn run(work: &mut Work<'_>, request: CommandRequest, grant: &Grant) -> Resul
     let directory = job::record(host, id);
     store::make_directory(&directory)?;
     store::replace(&directory.join("job"), &[&record.encode_to_vec()], Durability::Cached)?;
-    authority.witness(grant)?;
+    authority.witness(grant).inspect_err(|_| job::forget(host, id))?;
     let outcome = job::run(work, &unit, &path)?;
     // The record has the secrets, and nothing reads it any more. `Acknowledge` removes it too.
     drop(store::remove(&directory.join("job")));
