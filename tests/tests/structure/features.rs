@@ -61,7 +61,7 @@ fn wrong(row: &Row) -> Vec<String> {
         return vec![format!("row {}: there is no file {file}", row.name)];
     };
     // Each scenario is a test; the other files have none.
-    let has_tests = !file.ends_with(".yaml") && !OTHERS.contains(&file.as_str());
+    let has_tests = path.extension().is_none_or(|end| end != "yaml") && !OTHERS.contains(&file.as_str());
     if has_tests == row.tests.is_empty() {
         return vec![format!("row {}: {file} and its tests {:?} do not go together", row.name, row.tests)];
     }

@@ -50,7 +50,9 @@ fn sources(directories: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open: Vec<PathBuf> = directories.iter().map(|directory| root().join(directory)).collect();
     while let Some(directory) = open.pop() {
-        for entry in std::fs::read_dir(&directory).unwrap_or_else(|why| panic!("{directory:?}: {why}")) {
+        for entry in
+            std::fs::read_dir(&directory).unwrap_or_else(|why| panic!("{}: {why}", directory.display()))
+        {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
                 open.push(path);
