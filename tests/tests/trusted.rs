@@ -38,8 +38,11 @@ fn lines_at(names: &[&str]) -> u32 {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let beside = Path::new(names[0]).parent().expect("a parent");
     let find = |name: &&str| {
-        let path =
-            if name.contains('/') || !name.ends_with(".rs") { (*name).into() } else { beside.join(name) };
+        let path = if name.contains('/') || !Path::new(name).extension().is_some_and(|end| end == "rs") {
+            (*name).into()
+        } else {
+            beside.join(name)
+        };
         let places = [root.join("privhelper").join(&path), root.join(&path)];
         let at = places.iter().find(|at| at.exists()).unwrap_or_else(|| panic!("there is no {name}"));
         let at = Some(at.join("src")).filter(|src| src.exists()).unwrap_or_else(|| at.clone());
