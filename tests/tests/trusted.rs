@@ -38,7 +38,7 @@ fn lines_at(names: &[&str]) -> u32 {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let beside = Path::new(names[0]).parent().expect("a parent");
     let find = |name: &&str| {
-        let path = if name.contains('/') || !Path::new(name).extension().is_some_and(|end| end == "rs") {
+        let path = if name.contains('/') || Path::new(name).extension().is_none_or(|end| end != "rs") {
             (*name).into()
         } else {
             beside.join(name)
