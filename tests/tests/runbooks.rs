@@ -128,7 +128,8 @@ resolvectl domain v0 '~.'
 const TIME: &str = r"
 printf 'server 127.0.0.1 port 11123 iburst minpoll 10 maxpoll 10\n' > /etc/chrony/chrony.conf
 install -d /etc/systemd/system/chrony.service.d
-printf '[Unit]\nConditionCapability=\n[Service]\nType=exec\nPIDFile=\nExecStart=\nExecStart=/usr/sbin/chronyd -x -d\n' > /etc/systemd/system/chrony.service.d/test.conf
+printf '[Unit]\nConditionCapability=\n' > /etc/systemd/system/chrony.service.d/test.conf
+echo 'DAEMON_OPTS="-x"' > /etc/default/chrony
 printf 'local stratum 8\nport 11123\nallow\nbindaddress 127.0.0.1\ncmdport 0\nbindcmdaddress /\npidfile /run/time-server.pid\n' > /srv/time-server.conf
 systemctl daemon-reload
 systemctl restart chrony
@@ -297,10 +298,13 @@ fn no_login(host: &Host) {
 /// nginx serves a certificate that ran out in February 2025.
 fn certificate_renew(host: &Host) {
     let live = "/etc/letsencrypt/live/shop.example.org";
+    let of_early_2025 = "-not_before 20250101000000Z -not_after 20250201000000Z";
     host.is(&format!(
-        "openssl req -x509 -key {live}/privkey.pem -subj /CN=shop.example.org -addext subjectAltName=DNS:shop.example.org \\
-            -not_before 20250101000000Z -not_after 20250201000000Z -out /srv/expired.pem
-        cat /srv/expired.pem > {live}/cert.pem; cat /srv/expired.pem > {live}/fullchain.pem
+        "cd /srv/pebble
+        openssl req -x509 -newkey rsa:2048 -nodes -keyout old.key -out {live}/chain.pem -subj '/CN=An old authority' {of_early_2025}
+        openssl req -new -key {live}/privkey.pem -subj /CN=shop.example.org -addext subjectAltName=DNS:shop.example.org -out old.csr
+        openssl x509 -req -in old.csr -CA {live}/chain.pem -CAkey old.key -copy_extensions copy {of_early_2025} -out old.pem
+        cat old.pem > {live}/cert.pem; cat old.pem {live}/chain.pem > {live}/fullchain.pem
         systemctl reload nginx"
     ));
     let served = "openssl s_client -connect localhost:443 -servername shop.example.org </dev/null 2>/dev/null | openssl x509";
@@ -345,9 +349,8 @@ fn dns_broken(host: &Host) {
 /// The time server was away when the client asked it last; a client that starts asks it at once.
 fn time_drift(host: &Host) {
     let synchronised = "chronyc -n tracking | grep -q 'Leap status *: Normal'";
-    host.is(
-        "systemd-run --quiet --unit time-server /usr/sbin/chronyd -x -d -f /srv/time-server.conf; sleep 20",
-    );
+    host.is("systemctl restart chrony; sleep 25
+        systemd-run --quiet --unit time-server /usr/sbin/chronyd -x -d -f /srv/time-server.conf; sleep 15");
     host.is(&format!("systemctl is-active chrony time-server; chronyc -n sources; ! {synchronised}"));
     let _ = host.run(&["time-drift"]);
     host.soon(synchronised);

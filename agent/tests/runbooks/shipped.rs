@@ -18,7 +18,11 @@ const RUNS: &[(&str, &[&str], &str)] = &[
         "UnitStatus CommandRun CommandRun CommandRun UnitReload CommandRun UnitStatus",
     ),
     ("disk-full", &["keep=1G"], "CommandRun CommandRun CommandRun CommandRun"),
-    ("dns-broken", &["host=example.org"], "UnitStatus CommandRun CommandRun CommandRun UnitStatus"),
+    (
+        "dns-broken",
+        &["host=example.org"],
+        "UnitStatus UnitStatus CommandRun CommandRun CommandRun UnitStatus",
+    ),
     ("kernel-update", &["minutes=9"], "PackageShow PackageUpdate PackageUpgrade HostReboot PackageShow"),
     ("log-flood", &["unit=app"], "UnitStatus UnitRestart UnitStart CommandRun CommandRun UnitStatus"),
     ("nginx-502", &["backend=app"], "UnitStatus UnitStatus UnitStatus UnitRestart UnitStatus UnitStatus"),
