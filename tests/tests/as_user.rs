@@ -105,34 +105,47 @@ fn an_application_s_own_file_is_written_and_taken_back(release: Release) {
     assert_eq!(removed.json()["code"], "no_grant", "{removed}");
 }
 
-/// Holds a connection to the socket as postern-units would, and says nothing.
-const IDLE: &str = r#"
-socket=$(systemctl list-units --plain --no-legend 'postern-as-*.socket' | cut -d' ' -f1)
-path=$(systemctl show --value --property Listen "$socket" | cut -d' ' -f1)
+/// A connection to the socket as postern-units would hold it, which says nothing; and the attempts of the process's user: ptrace(2)
+/// attach and seize, its memory, environment, mappings and descriptors.
+const PROGRAMS: &str = r#"
 # In files: systemd would expand their variables.
 cat > /var/tmp/idle.pl <<'END'
 use IO::Socket::UNIX;
 my $held = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die;
-sleep 15;
+sleep 60;
 END
-systemd-run --quiet --unit idle perl /var/tmp/idle.pl "$path"
-for try in $(seq 50); do
-    for each in $(grep -lx postern-files /proc/[0-9]*/comm 2>/dev/null | cut -d/ -f3); do
-        if grep -qE "^Uid:\s$(id -u app)\s" "/proc/$each/status"; then pid=$each; break 2; fi
-    done
-    sleep 0.1
-done
-test -n "$pid"
+cat > /var/tmp/attack.pl <<'END'
+my $pid = $ARGV[0] + 0;
+for my $how (16, 0x4206) { print syscall(101, $how, $pid, 0, 0) == -1 ? "refused\n" : "TRACED\n" }
+for my $name ("mem", "environ", "maps") {
+    print open(my $file, "<", "/proc/$pid/$name") ? "OPENED $name\n" : "refused\n";
+}
+print defined(readlink "/proc/$pid/fd/0") ? "READ fd/0\n" : "refused\n";
+END
 "#;
 
-/// Its capabilities and filters; then its user tries ptrace(2) attach and seize, its memory, environment, descriptors.
+/// Prints its capabilities and filters, and what its user reached. PID 1 kills the process 20 s after its start (`RuntimeMaxSec=` of its
+/// unit): attempts on one that ended before they did show nothing, and are made again on another.
 const TRACE: &str = r#"
-grep -cE '^Cap(Eff|Prm|Inh|Bnd|Amb):.0+$' "/proc/$pid/status"
-grep -cE '^(NoNewPrivs:.1|Seccomp:.2)$' "/proc/$pid/status"
-runuser -u app -- perl -e 'for my $how (16, 0x4206) { print syscall(101, $how, $ARGV[0] + 0, 0, 0) == -1 ? "refused\n" : "TRACED\n" }' "$pid"
-for name in mem environ maps fd/0; do
-    runuser -u app -- dd "if=/proc/$pid/$name" of=/dev/null count=1 status=none 2>/dev/null && echo "READ $name" || echo refused
-done
+socket=$(systemctl list-units --plain --no-legend 'postern-as-*.socket' | cut -d' ' -f1)
+path=$(systemctl show --value --property Listen "$socket" | cut -d' ' -f1)
+for try in $(seq 5); do
+    systemd-run --quiet --unit "idle$try" perl /var/tmp/idle.pl "$path"
+    pid=''
+    for look in $(seq 150); do
+        for each in $(grep -lx postern-files /proc/[0-9]*/comm 2>/dev/null | cut -d/ -f3); do
+            # From where it has dropped its power and waits, its files belong to root (proc(5), "dumpable").
+            grep -qE "^Uid:\s$(id -u app)\s" "/proc/$each/status" || continue
+            if test "$(stat -c %u "/proc/$each/environ")" = 0; then pid=$each; break 2; fi
+        done
+        sleep 0.1
+    done
+    said=$(grep -cE '^Cap(Eff|Prm|Inh|Bnd|Amb):.0+$' "/proc/$pid/status" || true
+        grep -cE '^(NoNewPrivs:.1|Seccomp:.2)$' "/proc/$pid/status" || true
+        runuser -u app -- perl /var/tmp/attack.pl "$pid")
+    if grep -qx postern-files "/proc/$pid/comm"; then echo "$said"; break; fi
+done 2>/dev/null
+systemctl stop 'idle*.service'
 "#;
 
 /// As its user, kills each process of that program's name soon after it started.
@@ -155,16 +168,17 @@ fn a_hostile_user_gains_nothing_and_loses_nobody_s_file(release: Release) {
     reads_nothing_through_links(&host);
 
     // Its own process: no capability, and not traced.
-    let traced = host.shell(&format!("{IDLE}{TRACE}")).ok();
+    let traced = host.shell(&format!("{PROGRAMS}{TRACE}")).ok();
     assert_eq!(traced, format!("5\n2\n{}", "refused\n".repeat(6)));
-    let _ = host.shell("systemctl stop idle.service").ok();
 
     // Killed at any moment, the file is the old or the new one, and the answer says which.
     let _ = host.shell(KILLER).ok();
     let mut old = host.shell(&format!("cat {FILE}")).ok();
     let mut answers = Vec::new();
-    for number in 0..12 {
-        let new = format!("# {number}\n");
+    // How soon the killer sees a process is the scheduler's: on a busy host some writes are done before. So until it killed some.
+    let was_killed = |answer: &&String| !answer.contains("done");
+    while answers.len() < 12 || (answers.iter().filter(was_killed).count() < 3 && answers.len() < 200) {
+        let new = format!("# {}\n", answers.len());
         let answer = write(&host, FILE, &new).json();
         let there = host.shell(&format!("cat {FILE}")).ok();
         match answer["status"].as_str() {
@@ -176,7 +190,7 @@ fn a_hostile_user_gains_nothing_and_loses_nobody_s_file(release: Release) {
         old = there;
     }
     let _ = host.shell("systemctl stop killer.service").ok();
-    assert!(answers.iter().any(|status| !status.contains("done")), "nothing was ever killed: {answers:?}");
+    assert!(answers.iter().filter(was_killed).count() >= 3, "nothing was ever killed: {answers:?}");
     let id = done(&write(&host, FILE, NEW));
     let _ = done(&ask(&host, &["undo", &id]));
     assert_eq!(host.shell(&format!("cat {FILE}")).ok(), old);
