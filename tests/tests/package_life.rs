@@ -371,7 +371,7 @@ fn a_backup_outlives_a_purge(release: Release) {
             printf '\\n[limits]\\nsteps = 7\\n' >>/etc/postern/agent.toml
             printf 'version: 1\\nrules: []\\n' >/etc/postern/shell-rules.yaml
             postern config check && postern-admin policy apply --yes && postern-admin policy sign-off --yes
-            postern-admin pause maintenance && postern-admin backup /root/postern.backup",
+            postern-admin pause --reason maintenance && postern-admin backup /root/postern.backup",
         )
         .ok();
     let before = host.shell(state).ok();

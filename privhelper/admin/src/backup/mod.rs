@@ -223,7 +223,7 @@ fn remaining(host: &Host, backup: &Backup, io: &mut Io<'_>) -> io::Result<()> {
     if let Some(reason) = &backup.paused {
         writeln!(
             io.out,
-            "the host was paused ({}); next, to pause it: postern-admin pause REASON",
+            "the host was paused ({}); next, to pause it: postern-admin pause --reason TEXT",
             escape(reason)
         )?;
     }
