@@ -125,7 +125,7 @@ resolvectl domain v0 '~.'
 
 /// chronyd as a client that leaves the clock alone, which is the host's. Its server does not run yet, and is asked again only after a
 /// quarter of an hour.
-const TIME: &str = r"
+const TIME: &str = r#"
 printf 'server 127.0.0.1 port 11123 iburst minpoll 10 maxpoll 10\n' > /etc/chrony/chrony.conf
 install -d /etc/systemd/system/chrony.service.d
 printf '[Unit]\nConditionCapability=\n' > /etc/systemd/system/chrony.service.d/test.conf
@@ -133,7 +133,7 @@ echo 'DAEMON_OPTS="-x"' > /etc/default/chrony
 printf 'local stratum 8\nport 11123\nallow\nbindaddress 127.0.0.1\ncmdport 0\nbindcmdaddress /\npidfile /run/time-server.pid\n' > /srv/time-server.conf
 systemctl daemon-reload
 systemctl restart chrony
-";
+"#;
 
 struct Host {
     machine: Installed,

@@ -223,10 +223,13 @@ impl Requests {
     /// `busy`, with that request.
     pub fn check_kept(&self, state: &RequestState, now: Duration) -> Result<(), Denied> {
         let entries = locked(&self.0);
+        // Its undo goes back to what a take-back would go back to.
+        let undone = entries.get(&(state.undoes_uid, state.undoes.clone()));
+        let is_undo = undone.is_some_and(|undone| keep_until(&undone.state) > 0);
         let overlaps = |other: &RequestState| {
             let is_same =
                 |one: &String| other.touches.iter().any(|path| contains(one, path) || contains(path, one));
-            state.touches.iter().any(is_same) || loads(other, state)
+            state.touches.iter().any(is_same) || (loads(other, state) && !is_undo)
         };
         let blocks = |entry: &&Entry| {
             let other = &entry.state;

@@ -427,13 +427,13 @@ fn a_killed_recorder_takes_back_what_nobody_kept() {
 }
 
 #[test]
-fn a_run_whose_time_is_over_is_not_kept_since_its_files_may_be_back() {
+fn a_file_that_waits_is_undone_also_while_its_load_waits_and_a_run_whose_time_is_over_is_not_kept() {
     let world = World::with(|at| loaded(at, 3600, 2));
     fs::write(world.path("site/a"), "old").unwrap();
     let (file, _) = write(&world, &mut world.connect(CLIENT_UID));
     let (_, run) = load(&world);
-    assert_eq!((undone(&world, &file).0.as_str(), page(&world).as_str()), ("busy", "new"));
-    let until = listed(&world).iter().find(|one| one.verb == "command.run").unwrap().keep_until_unix_s;
+    assert_eq!((undone(&world, &file).0.as_str(), page(&world).as_str()), ("Done", "old"));
+    let until = listed(&world)[0].keep_until_unix_s;
     eventually("the deadline is over", || unix_s() > until);
     assert_eq!(keep(&mut world.connect(CLIENT_UID), &run), "undo_gone");
     tick_until(&world, "it is taken back", || listed(&world).is_empty());
