@@ -68,7 +68,8 @@ enum Command {
     /// Print the recorder, its log and the policy as numbers for Prometheus
     ///
     /// For the textfile collector of prometheus-node-exporter: with --output, from a timer. What this user may not see is left out;
-    /// root sees all. Exit status 0 also where the recorder does not answer: `postern_recorder_up` says so.
+    /// root sees all. Exit status 0 also where the recorder does not answer: `postern_recorder_up` says so. A recorder that refuses
+    /// this user, or that fails one of the calls, is an error: what is known is written all the same.
     Metrics(MetricsArgs),
     /// Write the policy's files, sign-offs and the log's tip to one file, to be kept elsewhere
     ///

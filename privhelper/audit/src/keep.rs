@@ -62,6 +62,10 @@ pub fn keep(state: &State, record: &Record) -> Result<(), Denied> {
                 let why = "keep it over a new connection: this one was there before the change";
                 return Err(Denied::new(Code::Denied, why));
             }
+            // Files that it has put in force may be back already.
+            if change.family == "commands" && is_over(state, &change) {
+                return Err(Denied::new(Code::UndoGone, "its time is over: it is being taken back"));
+            }
             let (undoes_uid, undoes) = (change.uid, change.request_id.clone());
             state.requests.check_undo(&RequestState { undoes_uid, undoes, ..RequestState::default() })?;
             Ok(settled(&change, ""))

@@ -85,9 +85,11 @@ impl Requests {
         let undoes = (entry.state.undoes_uid, entry.state.undoes.clone());
         // Whoever keeps a run of a command keeps the files that it has put in force.
         let is_kept = |by: &String| loaded.contains(by);
-        for other in entries.values_mut().map(|other| &mut other.state) {
-            if !other.loaded_by.is_empty() && other.loaded_by.iter().all(is_kept) {
-                *other = settled(other, "");
+        if !loaded.is_empty() {
+            for other in entries.values_mut().map(|other| &mut other.state) {
+                if !other.loaded_by.is_empty() && other.loaded_by.iter().all(is_kept) {
+                    *other = settled(other, "");
+                }
             }
         }
         if let Some(undone) = entries.get_mut(&undoes).filter(|_| is_done) {

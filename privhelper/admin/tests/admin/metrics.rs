@@ -3,12 +3,14 @@
 use crate::log::sample;
 use crate::support::{GOOD, TestHost, end, event};
 use crate::tips::{UID, entry, journal};
+use nix::unistd::{Uid, setfsuid};
 use postern_admin::io::Exit;
 use postern_admin::policy::accepted;
 use postern_proto::v1::{Approval, OperatorPending, OperatorStatus, Unkept};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 
 fn status() -> OperatorStatus {
     OperatorStatus { version: "0.1.0".to_owned(), running: 1, audit_seq: 42, ..OperatorStatus::default() }
@@ -100,6 +102,55 @@ fn an_absent_recorder_is_a_metric_and_no_failure() {
 }
 
 #[test]
+fn a_call_that_is_refused_is_an_error_and_what_is_known_is_written_all_the_same() {
+    let host = TestHost::new(GOOD);
+    let file = host.host.state.join("postern.prom");
+    let path = file.to_str().unwrap();
+    let ran_with = |refused: &'static [&'static str], code, text: &'static str| {
+        let helper = host.answering(move |method, _| match method {
+            _ if refused.contains(&method) => vec![end(code, text)],
+            "Operator/Status" => vec![event(&status()), end(0, "")],
+            _ => vec![event(&pending()), end(0, "")],
+        });
+        let ran = host.run(&["metrics", "--output", path]);
+        assert_eq!(helper.finish().len(), 2, "a failed call does not keep the other one from being made");
+        (ran, fs::read_to_string(&file).unwrap())
+    };
+    let values =
+        |text: &str| ["recorder_up", "audit_last_record", "approvals_waiting"].map(|name| value(text, name));
+
+    let (ran, text) = ran_with(&["Operator/Pending"], 13, "internal: broken");
+    assert_eq!((ran.exit, values(&text)), (Exit::Failed, [Some(1), Some(42), None]));
+    assert_eq!(ran.err, "the recorder refused: internal: broken (code 13)\n");
+
+    let (ran, text) = ran_with(&["Operator/Status"], 13, "internal: broken");
+    assert_eq!((ran.exit, values(&text)), (Exit::Failed, [Some(1), None, Some(2)]));
+
+    // Told once, though both calls say it.
+    let (ran, text) = ran_with(&["Operator/Status", "Operator/Pending"], 7, "denied: no operator");
+    assert_eq!((ran.exit, values(&text)), (Exit::Refused, [Some(1), None, None]));
+    assert_eq!(ran.err, "the recorder refused: denied: no operator (code 7)\n");
+
+    // A recorder that is about to stop does not answer any more.
+    let (ran, text) = ran_with(&["Operator/Status", "Operator/Pending"], 14, "busy: it stops");
+    assert_eq!((ran.exit, values(&text)), (Exit::Done, [Some(0), None, None]));
+}
+
+#[test]
+fn a_user_who_may_not_ask_does_not_report_that_the_recorder_is_down() {
+    let host = TestHost::new(GOOD);
+    let listener = UnixListener::bind(&host.host.operator_socket).unwrap();
+    fs::set_permissions(&host.host.operator_socket, fs::Permissions::from_mode(0o000)).unwrap();
+    // For root modes count only without its capabilities for files: those go with this thread's uid for files.
+    let before = setfsuid(Uid::from_raw(65_534));
+    let ran = host.run(&["metrics"]);
+    setfsuid(before);
+    drop(listener);
+    assert_eq!((ran.exit, value(&ran.out, "recorder_up")), (Exit::Unreachable, None), "{}", ran.out);
+    assert!(ran.err.starts_with("not permitted to ask the recorder: "), "{}", ran.err);
+}
+
+#[test]
 fn replaces_the_collectors_file_whole_and_readable_for_everybody() {
     let host = TestHost::new(GOOD);
     let file = host.host.state.join("postern.prom");
@@ -138,4 +189,28 @@ fn the_page_names_every_metric_and_the_example_alerts_name_no_other() {
     let expressions = expressions.collect::<Vec<_>>().join("\n");
     let named = names(&expressions);
     assert!(named.is_subset(&known) && named.len() >= 6, "{named:?}");
+
+    // An alert on a metric that is absent is silent: another one has to tell that it is.
+    let host = TestHost::new(GOOD);
+    let without_journal = metrics(&host, &status(), &[]).out;
+    let without_recorder = host.run(&["metrics"]).out;
+    let absent = |text: &str| {
+        let absent = named.iter().filter(|name| value(text, name.trim_start_matches("postern_")).is_none());
+        absent.copied().collect::<Vec<_>>()
+    };
+    let tips = ["postern_audit_tip_record", "postern_audit_tip_timestamp_seconds"];
+    assert_eq!(absent(&without_journal), tips);
+    assert!(absent(&without_recorder).len() > tips.len());
+    for told in [
+        "postern_audit_last_record > 0 unless postern_audit_tip_record",
+        "postern_recorder_up == 0",
+        " unless on (instance) postern_recorder_up",
+    ] {
+        assert!(expressions.contains(told), "no {told:?} in {expressions}");
+    }
+    // What is written at most every ten minutes, or counts from a start, needs time before it alerts.
+    for (alert, wait) in [("PosternLogTipUnknown", "1h"), ("PosternAgentLogTipOld", "5m")] {
+        let rule = rules.iter().find(|rule| rule["alert"] == alert).expect(alert);
+        assert_eq!(rule["for"], wait, "{alert}");
+    }
 }

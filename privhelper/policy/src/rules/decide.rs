@@ -55,7 +55,8 @@ impl Policy {
     }
 
     /// Decides the facts. Of the rules of each element at least one must hold. A unit must be granted under its
-    /// canonical id too, and what rules say of its aliases counts; of an upgrade of all, each package that changes.
+    /// canonical id too; of the aliases that the request does not name, only rules that deny or ask count. Of an upgrade of
+    /// all, each package that changes must be granted.
     ///
     /// # Errors
     /// The first limit that fails, `protected`, or `no_grant` for what the request did not name.
@@ -66,9 +67,14 @@ impl Policy {
         let Grant { mut elements, flags, least } = grant;
         self.check_along(&clients, &elements, facts)?;
         for (verb, object) in implied(&elements, facts)? {
-            match self.element(&clients, who, &[who.unix_s], verb, &object, 0) {
-                Ok(rules) => elements.push(Element { verb, object, rules }),
-                Err(why) => canonical(&object, facts, why)?,
+            self.protect.check_object(verb, &object)?;
+            let is_alias = matches!(facts, Facts::Unit(unit) if unit.state.id != object.name());
+            let is_for = |rule: &Arc<Rule>| rule.selects(verb, &object) && rule.is_for(who);
+            let is_strict = |rule: &Arc<Rule>| rule.decision != Decision::Allow && is_for(rule);
+            if !is_alias || self.rules_for(&clients, verb).any(is_strict) {
+                let rules = self.element(&clients, who, &[who.unix_s], verb, &object, 0);
+                let rules = rules.map_err(|why| own_name(facts, why))?;
+                elements.push(Element { verb, object, rules });
             }
         }
         let created = created(&elements, facts);
@@ -180,16 +186,11 @@ fn no_grant(verb: VerbId, object: &Object) -> Denied {
     Denied { missing, ..Denied::new(Code::NoGrant, format!("no rule grants {} of this", verb.name())) }
 }
 
-/// The refusal of an implied object. An alias of which no rule speaks needs no grant: the canonical id of its unit has one.
-fn canonical(object: &Object, facts: &Facts, why: Denied) -> Result<(), Denied> {
-    match (object, facts) {
-        (Object::Unit { name, .. }, Facts::Unit(unit)) if why.code == Code::NoGrant => {
-            let id = unit.state.id.as_str();
-            let message = format!("the unit is an alias of {id}, which no rule grants");
-            if name.as_str() == id { Err(Denied { message, ..why }) } else { Ok(()) }
-        }
-        _ => Err(why),
-    }
+/// The refusal of what the facts add. Of a unit that is its own name, for which the request has an alias.
+fn own_name(facts: &Facts, why: Denied) -> Denied {
+    let Facts::Unit(unit) = facts else { return why };
+    let message = format!("the unit is an alias of {}, which no rule grants", unit.state.id);
+    if why.code == Code::NoGrant { Denied { message, ..why } } else { why }
 }
 
 /// The grants that the facts require besides those of the request, with the limits and strictness of their rules: of each

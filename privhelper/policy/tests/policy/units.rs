@@ -65,6 +65,64 @@ fn a_unit_is_granted_by_its_own_name_whatever_its_aliases_are() {
 }
 
 #[test]
+fn limits_of_a_rule_that_allows_an_alias_do_not_bind_the_unit_and_those_of_rules_that_ask_do() {
+    // The clock of the tests is at the beginning of a Thursday.
+    let hours = |day: u32| vec![root::Window { start: day * 24 * 60, minutes: 60 }];
+    let own = || granted(true, Allow);
+    let by_alias = |decision| {
+        let cascades = root::Rule { id: "alias".to_owned(), ..granted(true, decision) };
+        root::Rule { units: strings(&["*alias.service"]), ..cascades }
+    };
+    let narrow = |decision| root::Rule { allow_cascade: false, ..by_alias(decision) };
+    let closed = |decision| root::Rule { hours: hours(0), ..by_alias(decision) };
+    let open = |decision| root::Rule { hours: hours(3), ..by_alias(decision) };
+    let named = |id: &str, rule| root::Rule { id: id.to_owned(), ..rule };
+    let of_ann = |rule| root::Rule { people: strings(&["ann"]), ..rule };
+    let decides = |name: &str, rules: Vec<root::Rule>, protect: &[&str]| {
+        let clock_changes = vec![root::ClockChange { unix_s: 0, offset_s: 0 }];
+        let protect = Some(root::Protect { units: strings(protect), ..root::Protect::default() });
+        let policy = policy_with(root::Rules { rules, clock_changes, protect, ..root::Rules::default() });
+        let state = state(&["a.service", "alias.service", "second-alias.service"]);
+        let affected = vec![along(VerbId::UnitStop, &["c.service"])];
+        let facts = Facts::Unit(Box::new(UnitFacts { state, affected }));
+        let by = decide(&policy, &[(VerbId::UnitRestart, unit(name))]);
+        let by = by.and_then(|by| policy.decide_facts(by, &agent(), &facts));
+        by.map(|grant| (grant.decision(), grant.rules().count())).map_err(|why| why.code)
+    };
+    let [allow, ask] = [postern_policy::Decision::Allow, postern_policy::Decision::Ask];
+    for (rules, expected) in [
+        // What is allowed under another name neither limits nor loosens.
+        (vec![own(), by_alias(Allow)], Ok((allow, 1))),
+        (vec![own(), narrow(Allow)], Ok((allow, 1))),
+        (vec![own(), closed(Allow)], Ok((allow, 1))),
+        (vec![granted(false, Allow), by_alias(Allow)], Err(Code::WouldCascade)),
+        (vec![by_alias(Allow)], Err(Code::NoGrant)),
+        // No rule that asks is left out, also one with a broken limit or beside rules that allow.
+        (vec![own(), by_alias(Ask)], Ok((ask, 3))),
+        (vec![own(), open(Ask)], Ok((ask, 3))),
+        (vec![own(), narrow(Ask)], Err(Code::WouldCascade)),
+        (vec![own(), closed(Ask)], Err(Code::LimitExceeded)),
+        (vec![own(), named("wide", by_alias(Allow)), closed(Ask)], Err(Code::LimitExceeded)),
+        (vec![own(), closed(Allow), named("also", open(Ask))], Ok((ask, 3))),
+        (vec![own(), closed(Allow), of_ann(named("ann", closed(Ask)))], Ok((allow, 1))),
+        // Nor one that denies.
+        (vec![own(), by_alias(Deny)], Err(Code::Denied)),
+        (vec![own(), named("also", by_alias(Ask)), by_alias(Deny)], Err(Code::Denied)),
+    ] {
+        let of = |rule: &root::Rule| format!("{} {:?}", rule.id, rule.decision());
+        let shown = rules.iter().map(of).collect::<Vec<_>>();
+        assert_eq!(decides("a.service", rules, &[]), expected, "{shown:?}");
+    }
+    // The name that a request has must be granted as it is.
+    assert_eq!(decides("alias.service", vec![own(), by_alias(Allow)], &[]), Ok((allow, 2)));
+    assert_eq!(decides("alias.service", vec![own(), narrow(Allow)], &[]), Err(Code::WouldCascade));
+    assert_eq!(decides("alias.service", vec![own(), closed(Allow)], &[]), Err(Code::LimitExceeded));
+    // A unit is protected under each of its names, also under one of which no rule speaks.
+    assert_eq!(decides("a.service", vec![own()], &["second-*"]), Err(Code::Protected));
+    assert_eq!(decides("a.service", vec![own(), narrow(Allow)], &["second-*"]), Err(Code::Protected));
+}
+
+#[test]
 fn a_wide_rule_without_journal_lines_does_not_limit_those_of_a_unit_with_an_alias() {
     let status = |id: &str, units: &[&str], journal_lines| root::Rule {
         units: strings(units),

@@ -426,6 +426,20 @@ fn a_killed_recorder_takes_back_what_nobody_kept() {
     assert_eq!(ends(), 2, "once");
 }
 
+#[test]
+fn a_run_whose_time_is_over_is_not_kept_since_its_files_may_be_back() {
+    let world = World::with(|at| loaded(at, 3600, 2));
+    fs::write(world.path("site/a"), "old").unwrap();
+    let (file, _) = write(&world, &mut world.connect(CLIENT_UID));
+    let (_, run) = load(&world);
+    assert_eq!((undone(&world, &file).0.as_str(), page(&world).as_str()), ("busy", "new"));
+    let until = listed(&world).iter().find(|one| one.verb == "command.run").unwrap().keep_until_unix_s;
+    eventually("the deadline is over", || unix_s() > until);
+    assert_eq!(keep(&mut world.connect(CLIENT_UID), &run), "undo_gone");
+    tick_until(&world, "it is taken back", || listed(&world).is_empty());
+    assert_eq!(in_force(&world), "old");
+}
+
 /// The site, and a command that puts its page `a` in force unless the file `fail` is there.
 fn loaded(at: &Path, file_s: u64, load_s: u64) -> root::Rules {
     let here = at.display();

@@ -196,6 +196,8 @@ fn nothing_that_amounts_to_root_is_allowed_without_a_person() {
 fn changes_that_can_lock_people_out_are_taken_back_unless_somebody_keeps_them() {
     // Reverts to the network's own configuration and loads at boot: neither puts a rule in force.
     const LASTING: [&str; 2] = ["network-resolved-revert", "firewall-nft-boot"];
+    // Lets people in. Its opposite would shut out also whoever was let in before: neither a deadline nor its client may run it.
+    const OPENING: &str = "firewall-ufw-open";
     // Their clients keep a load, and with it the files; they undo the files.
     const LOADS: [&str; 2] = ["firewall-nft-load", "sshd-options-reload"];
     let packs = packs();
@@ -214,6 +216,11 @@ fn changes_that_can_lock_people_out_are_taken_back_unless_somebody_keeps_them() 
             // A flush of the cache changes no setting.
             if LASTING.contains(&id) || id == "network-resolved-cache" {
                 assert_eq!(rule.keep_within_s, 0, "{id}");
+                continue;
+            }
+            if id == OPENING {
+                assert_eq!(rule.commands, ["firewall-ufw-allow", "firewall-ufw-delete-deny"]);
+                assert_eq!((rule.keep_within_s, rule.verbs.as_slice()), (0, &["command.run".to_owned()][..]));
                 continue;
             }
             let is_load = LOADS.contains(&id);
@@ -248,7 +255,8 @@ fn every_rule_has_examples_and_every_command_a_rule() {
                 .rules
                 .iter()
                 .any(|rule| rule.commands.contains(&command.name) || rule.validate == command.name);
-            assert!(is_granted, "{}: nothing grants {}", pack.about.name, command.name);
+            let takes_back = compiled.rules.commands.iter().any(|other| other.reverse == command.name);
+            assert!(is_granted || takes_back, "{}: nothing grants {}", pack.about.name, command.name);
         }
         let clients = compiled.rules.rules.iter().filter(|rule| rule.client != "agent").count();
         assert_eq!(clients, 0, "{}", pack.about.name);
