@@ -1,4 +1,4 @@
-//! Measures the knowledge base: `cargo bench -p postern-agent --bench knowledge --profile release`.
+//! Measures the knowledge base: `cargo bench -p postern-agent --bench knowledge`.
 //!
 //! Prints rows of BENCHMARKS.md. `POSTERN_MAN` is a directory in place of `/` for the manual pages of the questions;
 //! `POSTERN_MISSED=1` prints the questions that are not answered, and ends there; `POSTERN_KEEP` is a path to which the index of the
