@@ -237,7 +237,7 @@ impl Call {
         claim::of_error(&mut self.claim, &Error::Denied(unsupported));
         // It is refused whether or not the log can take it.
         drop(self.state.note(self.claim.clone()));
-        self.sender.end(Grpc::Unimplemented, "unsupported: this helper has no such verb");
+        self.sender.end(None, Grpc::Unimplemented, "unsupported: this helper has no such verb");
     }
 
     /// Answers the client in every case. An outcome that the recorder has not written is recorded first.
@@ -258,7 +258,7 @@ impl Call {
             }
             Err(error @ Error::Recorded(_)) => self.refuse(error),
             Err(Error::Malformed) => {
-                self.sender.end(Grpc::InvalidArgument, "malformed request");
+                self.sender.end(None, Grpc::InvalidArgument, "malformed request");
                 self.sender.close();
             }
             Err(error @ (Error::Denied(_) | Error::Failed(_))) => {

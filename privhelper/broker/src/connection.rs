@@ -173,10 +173,7 @@ impl Channel<'_> {
         let room = self.streams.running() < STREAMS_MAX;
         let sender = self.open(stream)?;
         if !room {
-            sender.end(
-                Grpc::ResourceExhausted,
-                "requests of streams that were left still run; try again later",
-            );
+            sender.end(None, Grpc::ResourceExhausted, "requests that were left still run; try again later");
             return Ok(Step::On);
         }
         let memory = self.memory.take();

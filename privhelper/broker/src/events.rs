@@ -181,33 +181,36 @@ impl EventSender {
 
     /// Sends an event, unless the stream has ended. Only `Output` waits for room, at most 2 s.
     pub fn event(&self, kind: Kind) {
-        if self.ended.load(Ordering::Relaxed) {
-            return;
+        if !self.ended.load(Ordering::Relaxed) {
+            self.send(kind);
         }
-        let wait = matches!(kind, Kind::Output(_));
-        let seq = self.seq.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        let event = wire::Event { seq, kind: Some(kind) };
-        self.sender.send(self.stream, frame::EVENT, &event.encode_to_vec(), wait);
     }
 
-    /// Ends the stream; false if it had ended.
-    pub fn end(&self, code: Grpc, text: &str) -> bool {
+    /// Ends the stream, with a last event if there is one; false if it had ended.
+    pub fn end(&self, last: Option<Kind>, code: Grpc, text: &str) -> bool {
         if self.ended.swap(true, Ordering::Relaxed) {
             return false;
         }
         let mut payload = vec![code.code()];
         payload.extend_from_slice(text.as_bytes());
-        // First: who reads the end may ask for the next stream at once.
+        // First: who reads the last event may leave the stream and ask for the next at once.
         self.streams.leave(self.stream);
         self.streams.running.fetch_sub(1, Ordering::Relaxed);
+        last.into_iter().for_each(|kind| self.send(kind));
         self.sender.send(self.stream, frame::END, &payload, false);
         true
     }
 
     /// Sends the last event and ends the stream.
-    pub fn finish(&self, kind: Kind) {
-        self.event(kind);
-        self.end(Grpc::Ok, "");
+    pub fn finish(&self, last: Kind) {
+        self.end(Some(last), Grpc::Ok, "");
+    }
+
+    fn send(&self, kind: Kind) {
+        let wait = matches!(kind, Kind::Output(_));
+        let seq = self.seq.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let event = wire::Event { seq, kind: Some(kind) };
+        self.sender.send(self.stream, frame::EVENT, &event.encode_to_vec(), wait);
     }
 
     /// Ends the whole connection.
@@ -225,6 +228,6 @@ impl EventSender {
 impl Drop for EventSender {
     fn drop(&mut self) {
         // No path leaves a client without an end.
-        self.end(Grpc::Unavailable, "the request ended without an answer; ask for its result");
+        self.end(None, Grpc::Unavailable, "the request ended without an answer; ask for its result");
     }
 }

@@ -35,13 +35,33 @@ fn a_stream_counts_until_its_request_has_ended_and_not_until_the_thread_has() {
         assert!(streams.open(stream));
         EventSender::new(Arc::clone(&sender), stream, Arc::clone(&streams))
     });
-    assert!(ended.end(Grpc::Ok, "") && !ended.end(Grpc::Ok, ""));
+    assert!(ended.end(None, Grpc::Ok, "") && !ended.end(None, Grpc::Ok, ""));
     assert_eq!(streams.running(), 1);
     assert!(streams.open(1), "the client has read the end");
     streams.leave(2);
     assert_eq!(streams.running(), 1, "a request that was left still runs");
     drop((ended, left));
     assert_eq!(streams.running(), 0);
+}
+
+#[test]
+fn a_request_has_ended_before_its_last_event_is_read() {
+    let (streams, (ours, theirs)) = (Arc::new(Streams::default()), UnixStream::pair().unwrap());
+    ours.set_nonblocking(true).unwrap();
+    let sender = Arc::new(ChannelSender::new(ours));
+    assert!(streams.open(1));
+    let events = EventSender::new(Arc::clone(&sender), 1, Arc::clone(&streams));
+    // A slow reader, so that the last event waits: who reads it may ask for the next request at once.
+    let long = || event::Kind::Refused(wire::Refused { message: "x".repeat(80 << 10), ..Default::default() });
+    while !sender.has_unsent() {
+        events.event(long());
+    }
+    events.event(long());
+    let last = std::thread::spawn(move || events.finish(event::Kind::Output(wire::Output::default())));
+    eventually("the request has ended", || streams.running() == 0);
+    assert!(!last.is_finished(), "its last event waits for the reader");
+    drop(theirs);
+    last.join().unwrap();
 }
 
 #[test]
