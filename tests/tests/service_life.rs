@@ -20,8 +20,8 @@ fn reaches_the_sandbox_figures(release: Release) {
         ("postern-audit.service", 0.8),
         ("postern-probe.service", 0.8),
         ("postern-files.service", 1.0),
-        ("postern-units.service", 1.3),
-        ("postern-agent.service", 1.6),
+        ("postern-units.service", 1.0),
+        ("postern-agent.service", 1.3),
     ] {
         let report = host.root(&["systemd-analyze", "security", "--no-pager", unit]).ok();
         let line = report.lines().last().unwrap_or_default().to_owned();

@@ -83,7 +83,7 @@ async fn status() {
     print!("{}", compared("unit.status", &mut ours, "systemctl show", &mut bare, "at most 0.5"));
 }
 
-/// Decisions, looks and refusals in turns.
+/// Decisions, looks and refusals in turns; prints what the gateway of this connection holds after them.
 async fn requests(count: usize) {
     let mut helper = connect(Path::new(HELPER)).await;
     for number in 0..count {
@@ -101,6 +101,18 @@ async fn requests(count: usize) {
             }
         }
     }
+    let gateways =
+        Command::new("pgrep").args(["--newest", "--exact", "postern-gateway"]).output().expect("pgrep");
+    let pid = String::from_utf8(gateways.stdout).expect("a process");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.trim())).expect("its status");
+    print!("{}", row("resident memory of `postern-gateway@.service`", &resident(&status), "at most 3 MB"));
+}
+
+/// The resident memory that `/proc/PID/status` tells.
+pub fn resident(status: &str) -> String {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
+    let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    format!("{:.1} MB", kilobytes / 1000.0)
 }
 
 async fn install(package: &str) {

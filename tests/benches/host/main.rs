@@ -74,7 +74,9 @@ fn cold_write(host: &Installed) {
 /// Resident memory after the requests of a day, of those that run all the time and of those that end when idle.
 fn memory(host: &Installed) {
     let _ = host.visitor(&["postern", "health"]);
-    let _ = client(host, &["requests", "1000"]);
+    print!("{}", client(host, &["requests", "1000"]));
+    // The write is last: each program is read before it has waited long enough to end.
+    let _ = client(host, &["write-once"]);
     for (unit, bar) in [
         ("postern-broker.service", "3"),
         ("postern-audit.service", "3"),
@@ -84,9 +86,7 @@ fn memory(host: &Installed) {
         ("postern-agent.service", "20"),
     ] {
         let measured = host.main_pid(unit).map_or("not running".to_owned(), |pid| {
-            #[expect(clippy::cast_precision_loss, reason = "kilobytes")]
-            let megabytes = resident_kb(host, pid) as f64 / 1000.0;
-            format!("{megabytes:.1} MB")
+            inside::resident(&host.shell(&format!("cat /proc/{pid}/status")).ok())
         });
         print!(
             "{}",
@@ -105,9 +105,9 @@ fn exposure(host: &Installed) {
         ("postern-gateway@1.service", "0.5"),
         ("postern-broker.service", "0.8"),
         ("postern-audit.service", "0.8"),
-        ("postern-probe.service", "1.0"),
-        ("postern-files.service", "1.3"),
-        ("postern-units.service", "1.3"),
+        ("postern-probe.service", "0.8"),
+        ("postern-files.service", "1.0"),
+        ("postern-units.service", "1.0"),
         ("postern-agent.service", "1.3"),
     ] {
         let said = host.root(&["systemd-analyze", "security", "--no-pager", unit]).stdout;
@@ -116,12 +116,6 @@ fn exposure(host: &Installed) {
         let level = level.unwrap_or_else(|| panic!("no level of {unit}: {said}"));
         print!("{}", inside::row(&format!("exposure of `{unit}`"), level, &format!("at most {bar}")));
     }
-}
-
-fn resident_kb(host: &Installed, pid: u32) -> u64 {
-    let status = host.shell(&format!("cat /proc/{pid}/status")).ok();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
 /// `package.install` beside one simulation and one run of apt-get: of small packages that are alike, and of one
