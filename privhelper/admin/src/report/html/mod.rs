@@ -45,6 +45,8 @@ fn page(report: &Report) -> Markup {
                 (PreEscaped("\n"))
                 (overview::overview(&report.overview))
                 (PreEscaped("\n"))
+                section.origin aria-label="Numbers and origin" { (origin(report)) }
+                (PreEscaped("\n"))
                 nav aria-label="Contents" { (contents(report)) }
                 (PreEscaped("\n"))
                 main {
@@ -64,8 +66,6 @@ fn page(report: &Report) -> Markup {
 fn head(report: &Report) -> Markup {
     let policy = &report.policy;
     let is_active = policy.standing.is_active();
-    let summary = &report.summary;
-    let rules = |number: usize| if number == 1 { "rule" } else { "rules" };
     html! {
         p.kicker { "Postern policy report" }
         h1 { "What the agent can do on " span.host { (report.host) } }
@@ -74,13 +74,14 @@ fn head(report: &Report) -> Markup {
             @if let Some(applied) = &policy.applied { ", applied " (applied) }
             @if let Some(by) = &policy.applied_by { " by " (person(by)) } "."
         }
-        dl.facts {
-            div { dt { "policy" } dd { code.digest { (policy.digest) } } }
-            div { dt { "read from" } dd { (policy.from) } }
-            @for note in &policy.notes { div { dt { "note" } dd { "▲ " (note) } } }
-            div { dt { "audit log" } dd { (log_words(&report.log)) } }
-            div { dt { "written" } dd { (report.written) } }
-        }
+    }
+}
+
+/// The rules in numbers, and where the page's facts are from.
+fn origin(report: &Report) -> Markup {
+    let (policy, summary) = (&report.policy, &report.summary);
+    let rules = |number: usize| if number == 1 { "rule" } else { "rules" };
+    html! {
         ul.tiles aria-label="In numbers" {
             li.allow { strong { (summary.allow) } span { (rules(summary.allow)) " allow" } }
             li.ask { strong { (summary.ask) } span { (rules(summary.ask)) " ask a person" } }
@@ -93,6 +94,13 @@ fn head(report: &Report) -> Markup {
             @if let Some(idle) = summary.idle.filter(|idle| *idle > 0) {
                 li { strong { (idle) } span { "granted, not used in 90 days" } }
             }
+        }
+        dl.facts {
+            div { dt { "policy" } dd { code.digest { (policy.digest) } } }
+            div { dt { "read from" } dd { (policy.from) } }
+            @for note in &policy.notes { div { dt { "note" } dd { "▲ " (note) } } }
+            div { dt { "audit log" } dd { (log_words(&report.log)) } }
+            div { dt { "written" } dd { (report.written) } }
         }
     }
 }

@@ -63,7 +63,7 @@ const SIGHT: &str = r"(() => {
     letters = Math.min(letters, parseFloat(s.fontSize)); number++;
   }
   return { contrast, worst, letters, number, paper: light(w.getComputedStyle(d.body).backgroundColor),
-    wide: d.documentElement.scrollWidth, width: d.documentElement.clientWidth };
+    first: d.querySelector('#overview').getBoundingClientRect().bottom, wide: d.documentElement.scrollWidth, width: d.documentElement.clientWidth };
 })()";
 
 #[test]
@@ -79,6 +79,9 @@ fn the_page_renders_in_light_and_dark_mode_on_wide_and_narrow_screens() {
             assert!(number("number") > 150.0, "{sight}");
             assert_eq!(sight["width"], width);
             assert!(number("wide") <= number("width"), "{width}: wider than the window: {sight}");
+            // Who may do what, what needs a person, what amounts to root: the first screen, and two of a phone.
+            let screen = if width >= 1280 { 900.0 } else { 2.0 * 844.0 };
+            assert!(number("first") <= screen, "{width}: {sight}");
             assert_eq!(number("paper") < 0.1, scheme == Scheme::Dark, "{sight}");
         }
     }
