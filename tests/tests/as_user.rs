@@ -20,12 +20,26 @@ as = "app"
 decision = "allow"
 justification = "the application of this test"
 accept_risk = { "*" = "a test" }
+
+[[rule]]
+id = "test-keys"
+client = "agent"
+verbs = ["file.write", "request.undo"]
+directories = ["/home/deploy/.ssh"]
+files = ["authorized_keys"]
+as = "deploy"
+decision = "allow"
+justification = "keys of a test's account"
+accept_risk = { "*" = "a test" }
 "#;
 
 /// As of a database server: directory and file belong to the application, and others do not read it.
 const FILES: &str = "
 useradd --system --home-dir /srv/app --shell /bin/sh app
 useradd --create-home --groups postern-operators oper
+useradd --create-home deploy
+install -d -o deploy -g deploy -m 0700 /home/deploy/.ssh
+install -o deploy -g deploy -m 0600 /dev/null /home/deploy/.ssh/authorized_keys
 install -d -o app -g app -m 0755 /srv/app /srv/app/conf /srv/app/conf/sub
 printf '# TYPE DATABASE USER METHOD\\nlocal all all peer\\n' > /srv/app/conf/app.conf
 chown app:app /srv/app/conf/app.conf
@@ -87,6 +101,15 @@ fn an_application_s_own_file_is_written_and_taken_back(release: Release) {
     assert_eq!(state(&host), before);
     let verified = host.root(&["postern-admin", "audit", "verify"]);
     assert_eq!(verified.code, 0, "{verified}");
+
+    // Keys of an account, in a home directory that is closed to everybody else.
+    let keys = "/home/deploy/.ssh/authorized_keys";
+    let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ ann@laptop";
+    let id = done(&write(&host, keys, key));
+    let kept = format!("stat -c '%U:%G %a' {keys} && cat {keys}");
+    assert_eq!(host.shell(&kept).ok().trim(), format!("deploy:deploy 600\n{key}"));
+    let _ = done(&ask(&host, &["undo", &id]));
+    assert_eq!(host.shell(&kept).ok().trim(), "deploy:deploy 600");
 
     // Of more than 1 MiB no copy is kept, and that is said before.
     let _ =

@@ -397,16 +397,30 @@ fn users_and_keys(host: &Host) {
     host.done(&["undo", disabled["request_id"].as_str().expect("an id")]);
     host.is("chage --list dev-ann | grep -q 'Account expires.*never'");
     host.done(&["command", "users-enable", "name=dev-ann"]);
-    let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ ann@laptop\n";
+    // The key lets its owner in, once a person has told sshd where keys are: the pack's list of what is left out.
+    host.is("ssh-keygen -q -t ed25519 -N '' -C ann@laptop -f /root/ann &&
+        echo 'AuthorizedKeysFile .ssh/authorized_keys /etc/ssh/authorized_keys.d/%u' > /etc/ssh/sshd_config.d/keys.conf && systemctl restart ssh.service");
+    let key = &host.machine.shell("cat /root/ann.pub").ok();
+    let login = "test \"$(ssh -i /root/ann -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null dev-ann@localhost id -un)\" = dev-ann";
+    host.soon(&format!("! {login}"));
     let path = "/etc/ssh/authorized_keys.d/dev-ann";
     host.ends(&["file", "write", path, "--content", &format!("command=\"id\" {key}")], 3);
     host.done(&["file", "write", path, "--content", key]);
     host.is("test \"$(stat -c '%U %a' /etc/ssh/authorized_keys.d/dev-ann)\" = 'root 644'");
     host.ends(&["file", "write", "/etc/ssh/authorized_keys.d/root", "--content", key], 3);
+    host.soon(login);
+    host.done(&["command", "users-disable", "name=dev-ann"]);
+    host.is(&format!("! {login}"));
+    host.done(&["command", "users-enable", "name=dev-ann"]);
+    host.is(login);
+    host.done(&["file", "remove", path]);
+    host.is(&format!("! {login}"));
+    host.done(&["undo", "last"]);
+    host.is(login);
     assert!(host.done(&["command", "users-list"]).stdout.contains("dev-ann"));
     host.done(&["command", "users-groups-list"]);
     host.done(&["command", "users-remove", "name=dev-ann"]);
-    host.is("! id dev-ann && test -d /home/dev-ann");
+    host.is("! id dev-ann && test -d /home/dev-ann && rm /etc/ssh/sshd_config.d/keys.conf && systemctl reload ssh.service");
 }
 
 fn logs(host: &Host) {
