@@ -160,6 +160,34 @@ fn update_takes_up_a_new_version_with_the_values_that_were_given() {
 }
 
 #[test]
+fn the_same_again_writes_nothing_and_asks_nothing_of_the_recorder() {
+    let host = host();
+    done(&host.run(&["pack", "add", "web-nginx", "--yes"]));
+    let (state, units) = (host.state(), host.units());
+    // A unit that somebody took away: only `policy apply` is for mending.
+    let gone = units.first().map(|(path, _)| path.clone()).unwrap();
+    fs::remove_file(&gone).unwrap();
+    let recorder = host.answering(|method, _| panic!("{method} was called"));
+    for command in [&["pack", "add", "web-nginx", "--yes"][..], &["pack", "update", "--yes"]] {
+        let again = host.run(command);
+        done(&again);
+        assert!(!again.out.contains("accepted:"), "{}", again.out);
+    }
+    assert!(recorder.finish().is_empty());
+    assert_eq!(host.state(), state);
+    assert!(!gone.exists());
+    done(&host.run(&["policy", "apply", "--yes"]));
+    assert_eq!(host.units(), units);
+    // A rule in another line is another position of it, which tools name: accepted again.
+    let policy = fs::read_to_string(host.host.etc.join("policy.toml")).unwrap();
+    host.write("policy.toml", format!("# moved\n{policy}"));
+    let moved = host.run(&["pack", "add", "web-nginx", "--yes"]);
+    done(&moved);
+    assert!(moved.out.contains("accepted:"), "{}", moved.out);
+    assert_ne!(host.state(), state);
+}
+
+#[test]
 fn remove_takes_the_file_and_its_grants_away() {
     let host = host();
     let before = host.run(&["policy", "explain", "unit.reload", "nginx"]).exit;
