@@ -51,9 +51,9 @@ macro_rules! requests {
             pub fn from_json(verb: &str, args: Value) -> Result<Self, String> {
                 match verb {
                     $($name => serde_json::from_value(args).map(Self::$variant),)*
-                    other => return Err(format!("there is no verb {other:?}")),
+                    other => return Err(postern_text::unknown("verb", other, Self::VERBS.iter().copied())),
                 }
-                .map_err(|e| format!("arguments of {verb}: {e}"))
+                .map_err(|e| format!("arguments of {verb}: {}", postern_text::with_nearest(&e.to_string())))
             }
 
             /// Sends the request and returns the stream of its events.

@@ -40,3 +40,10 @@ pub fn fitting(host: &Host, io: &mut Io<'_>) -> Result<Vec<String>, CommandError
 pub(super) fn read_added(host: &Host, name: &str) -> Result<Option<Added>, CommandError> {
     added::read(host, name).map_err(|error| failed(error.to_string()))
 }
+
+/// The error for a pack that was not added: with the nearest of those that were, and their list.
+pub(super) fn not_added(host: &Host, name: &str) -> Result<String, CommandError> {
+    let added = added::all(host).map_err(|error| failed(error.to_string()))?;
+    let names = added.iter().map(|added| added.name.as_str());
+    Ok(crate::text::unknown("added pack", name, names))
+}

@@ -310,6 +310,14 @@ pub fn accounts() -> Accounts {
             "postern-auditors" => Some((902, Vec::new())),
             _ => None,
         },
+        users: || {
+            ["root", "postern", "alice", "carol"]
+                .map(str::to_owned)
+                .into_iter()
+                .zip([0, 990, 1000, 1002])
+                .collect()
+        },
+        groups: || vec!["web".to_owned(), "wheel".to_owned()],
     }
 }
 
@@ -321,6 +329,8 @@ pub fn every_account() -> Accounts {
             let is_ours = name.starts_with("postern-");
             Some((if is_ours { nix::unistd::getegid().as_raw() } else { own_id(name) }, Vec::new()))
         },
+        users: Vec::new,
+        groups: Vec::new,
     }
 }
 
