@@ -132,6 +132,40 @@ impl Request {
         )
     }
 
+    /// The unit that it names.
+    #[must_use]
+    pub fn unit(&self) -> Option<&str> {
+        match self {
+            Self::UnitStatus(args) => Some(&args.unit),
+            Self::UnitStart(args)
+            | Self::UnitStop(args)
+            | Self::UnitRestart(args)
+            | Self::UnitReload(args)
+            | Self::UnitTryRestart(args)
+            | Self::UnitResetFailed(args)
+            | Self::UnitUnmask(args) => Some(&args.unit),
+            Self::UnitEnable(args) | Self::UnitDisable(args) | Self::UnitMask(args) => Some(&args.unit),
+            _ => None,
+        }
+    }
+
+    /// Names another unit, where it names one.
+    pub fn set_unit(&mut self, name: &str) {
+        let unit = match self {
+            Self::UnitStatus(args) => &mut args.unit,
+            Self::UnitStart(args)
+            | Self::UnitStop(args)
+            | Self::UnitRestart(args)
+            | Self::UnitReload(args)
+            | Self::UnitTryRestart(args)
+            | Self::UnitResetFailed(args)
+            | Self::UnitUnmask(args) => &mut args.unit,
+            Self::UnitEnable(args) | Self::UnitDisable(args) | Self::UnitMask(args) => &mut args.unit,
+            _ => return,
+        };
+        name.clone_into(unit);
+    }
+
     /// The request that this one takes back.
     #[must_use]
     pub fn undoes(&self) -> Option<&str> {
