@@ -186,8 +186,13 @@ fn is_installed(host: &Host, name: &str) -> bool {
     let wanted = format!("Package: {name}");
     status.split("\n\n").any(|entry| {
         let mut lines = entry.lines();
-        lines.any(|line| line == wanted) && entry.lines().any(|line| line == "Status: install ok installed")
+        lines.any(|line| line == wanted) && entry.lines().any(is_installed_now)
     })
+}
+
+/// Whether a `Status:` line is of an installed package. Its first word is what is wanted of it: `hold` of a held one.
+fn is_installed_now(line: &str) -> bool {
+    line.starts_with("Status: ") && line.ends_with(" ok installed")
 }
 
 fn has_unit(host: &Host, unit: &str) -> bool {

@@ -228,4 +228,46 @@ fn a_pack_is_offered_where_its_package_or_unit_is() {
     fs::create_dir_all(&units).unwrap();
     fs::write(units.join("nftables.service"), "").unwrap();
     assert!(offered(&host).contains(&"firewall-nft".to_owned()));
+    // A held package is installed; one that is to be installed or is only unpacked is not.
+    for state in ["install ok not-installed", "install ok unpacked", "hold ok config-files"] {
+        fs::write(dpkg.join("status"), entry(state)).unwrap();
+        assert!(!offered(&host).contains(&"web-nginx".to_owned()), "{state}");
+    }
+    fs::write(dpkg.join("status"), entry("hold ok installed")).unwrap();
+    assert!(offered(&host).contains(&"web-nginx".to_owned()));
+    // Packages from elsewhere are found by their units.
+    for (unit, pack) in [
+        ("postgresql.service", "postgres"),
+        ("docker.service", "containers"),
+        ("certbot.timer", "tls-certbot"),
+    ] {
+        assert!(!offered(&host).contains(&pack.to_owned()), "{pack}");
+        fs::write(units.join(unit), "").unwrap();
+        assert!(offered(&host).contains(&pack.to_owned()), "{pack}");
+    }
+}
+
+#[test]
+fn packs_of_running_units_are_proposed_first_and_those_of_stopped_ones_last() {
+    let mut host = host();
+    let status =
+        ["fail2ban", "nginx", "restic"].map(|name| format!("Package: {name}\nStatus: hold ok installed\n\n"));
+    let dpkg = host.host.root.join("var/lib/dpkg");
+    fs::create_dir_all(&dpkg).unwrap();
+    fs::write(dpkg.join("status"), status.concat()).unwrap();
+    let proposed = |host: &TestHost| {
+        let ran = host.answer(&["init", "--tasks=none", "--approve=none", "--look=none"], "");
+        let words = ran.err.split("none is an answer) [").nth(1).unwrap().split(']').next().unwrap();
+        words.to_owned()
+    };
+    // Without systemd nothing is known to run.
+    assert_eq!(proposed(&host), "backup-restic, fail2ban, web-nginx");
+    let systemctl = host.host.etc.join("systemctl");
+    let shown = "Id=fail2ban.service\nActiveState=inactive\n\nId=nginx.service\nActiveState=active\n";
+    let script = format!("#!/bin/sh\ntest \"$1 $5\" = 'show fail2ban.service' && printf '{shown}'\n");
+    fs::write(&systemctl, script).unwrap();
+    fs::set_permissions(&systemctl, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir_all(&host.host.systemd).unwrap();
+    host.host.systemctl = Some(systemctl);
+    assert_eq!(proposed(&host), "web-nginx, backup-restic, fail2ban");
 }
