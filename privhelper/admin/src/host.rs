@@ -40,6 +40,15 @@ impl Accounts {
 /// A gid, and the uids of members.
 pub type Group = (u32, Vec<u32>);
 
+/// Ports on loopback where programs that run models answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelPorts {
+    /// Ollama's.
+    pub ollama: u16,
+    /// That of llama.cpp's server.
+    pub llama_cpp: u16,
+}
+
 /// Paths and accounts of the host that operators' commands use.
 #[derive(Debug, Clone)]
 pub struct Host {
@@ -87,6 +96,8 @@ pub struct Host {
     pub accounts: Accounts,
     /// How the numbers of users become names.
     pub user_name: fn(u32) -> String,
+    /// Where `init` looks for a model.
+    pub model_ports: ModelPorts,
     /// The login uid of this process; none for a service.
     pub login_uid: fn() -> Option<u32>,
     /// The users whose primary group this is: a group does not list them.
@@ -137,6 +148,7 @@ impl Host {
                 let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
                 user.map_or_else(|| uid.to_string(), |user| user.name)
             },
+            model_ports: ModelPorts { ollama: 11434, llama_cpp: 8080 },
             login_uid,
             primary,
             programs: Programs::real(),
