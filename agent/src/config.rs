@@ -216,8 +216,8 @@ impl Webhook {
 
 /// The error has the byte that it is about.
 fn parse(text: &str) -> Result<Config, (usize, String)> {
-    let file: File =
-        toml::from_str(text).map_err(|e| (e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
+    let file: File = toml::from_str(text)
+        .map_err(|e| (e.span().map_or(0, |span| span.start), postern_text::with_nearest(e.message())))?;
     let File { approvals, model, retry, limits, http, webhook, tools, log, knowledge, telemetry, secrets } =
         file;
     let hook = approvals.hook.map(hook).transpose()?.unwrap_or_default();

@@ -254,3 +254,47 @@ async fn a_task_s_result_has_the_facts_of_a_refusal_as_data() {
     let denied = serde_json::json!({ "code": "not_approved", "message": "because of not_approved" });
     assert_eq!((exit, status, refusal), (Exit::NotApproved, "denied".into(), denied));
 }
+
+/// A link of a unit file to another.
+fn link(place: &Place, name: &str, target: &str) {
+    let directory = place.host.system.join("etc/systemd/system");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::os::unix::fs::symlink(target, directory.join(name)).unwrap();
+}
+
+#[tokio::test]
+async fn a_refused_alias_names_the_unit_that_is_granted() {
+    let place = Place::new();
+    link(&place, "sshd.service", "/usr/lib/systemd/system/ssh.service");
+    link(&place, "old.service", "older.service");
+    link(&place, "older.service", "/usr/lib/systemd/system/app.service");
+    link(&place, "masked.service", "/dev/null");
+    link(&place, "linked.service", "/opt/app/linked.service");
+    let granted = "no_grant: sshd.service is an alias of ssh.service, which is granted: ask for that";
+    for mode in [&["can"][..], &[]] {
+        let helper = place.helper(vec![Play::Events(vec![refused("no_grant")]), decided(Decision::Ask)]);
+        let ran = place.run(&[&["--direct"], mode, &["unit", "restart", "sshd"]].concat()).await;
+        assert_eq!(ran.exit, Exit::Refused, "{ran:?}");
+        assert!(format!("{}{}", ran.out, ran.err).contains(granted), "{ran:?}");
+        let seen = helper.seen();
+        let second = seen.last().unwrap();
+        assert_eq!((seen.len(), second.meta().mode()), (2, v1::Mode::Check), "nothing is done");
+        assert_eq!(second.decode::<v1::UnitRestartRequest>().unit, "ssh.service");
+        assert_ne!(second.meta().request_id, seen[0].meta().request_id);
+    }
+    // What is granted neither way is answered as before, and names that are no alias are not asked for twice.
+    let helper = place.helper(vec![
+        Play::Events(vec![refused("no_grant")]),
+        Play::Events(vec![refused("no_grant")]),
+        Play::Events(vec![refused("no_grant")]),
+        Play::Events(vec![refused("no_grant")]),
+        Play::Events(vec![refused("no_grant")]),
+        Play::Events(vec![refused("denied")]),
+    ]);
+    for unit in ["old", "masked", "linked", "nginx", "sshd"] {
+        let ran = place.run(&["--direct", "can", "unit", "stop", unit]).await;
+        assert_eq!(ran.exit, Exit::Refused, "{ran:?}");
+        assert!(!ran.out.contains("alias"), "{unit}: {ran:?}");
+    }
+    assert_eq!(helper.seen().len(), 6, "only old.service was asked for by its own name");
+}

@@ -755,7 +755,7 @@ async fn without_a_command_there_is_a_prompt_whose_lines_are_one_session() {
     let second = server.seen()[1].body["messages"].to_string();
     assert!(second.contains("look around"), "what was said is remembered: {second}");
     terminal.master.write_all(b"/nonsense\r").unwrap();
-    terminal.shows("there is no \"/nonsense\": see /help").await;
+    terminal.shows("unknown command \"/nonsense\" (permitted: /tasks,").await;
     terminal.master.write_all(b"/tasks\r").unwrap();
     terminal.shows(" failed look again").await;
     terminal.master.write_all(b"/quit\r").unwrap();

@@ -10,7 +10,7 @@ REPLIES holds a JSON list, answered one after the other. A reply is one of
   {"status", "error"}       an answer that is none of the model's; with "retry_after" it has that header
 and with "hold": PATH it waits until there is such a file. Each request is appended to SEEN as a line of JSON.
 
-It also answers as what else the agent asks: POST /v1/embeddings has one direction for texts with "beaver" and for
+It also answers as what else is asked: GET names one model, "scripted", as of any path; POST /v1/embeddings has one direction for texts with "beaver" and for
 questions (with "?"), and another one for all others; POST /v1/traces takes spans as an OTLP collector does, and appends
 them to SEEN.traces.
 """
@@ -60,7 +60,7 @@ class Endpoint(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self):
-        self.answer(200, {"data": []})
+        self.answer(200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))

@@ -610,6 +610,12 @@ fn services(host: &Host) {
     host.is("systemctl is-active --quiet worker.service");
     host.done(&["service", "status", "worker", "--lines", "20"]);
     host.ends(&["service", "stop", "postern-audit"], 3);
+    // An alias of a granted unit is refused with the unit's own name.
+    host.is("ln -s /usr/lib/systemd/system/worker.service /etc/systemd/system/toiler.service; systemctl daemon-reload");
+    let refused = host.ends(&["service", "restart", "toiler"], 3);
+    let named = "toiler.service is an alias of worker.service, which is granted: ask for that";
+    assert!(refused.stdout.contains(named) || refused.stderr.contains(named), "{refused}");
+    host.is("rm /etc/systemd/system/toiler.service; systemctl daemon-reload");
 }
 
 fn settings(host: &Host) {

@@ -40,6 +40,9 @@ Say what is to be done, in plain words; what was said and done before is remembe
 Ctrl-C ends the task that runs; what has begun is not undone.
 ";
 
+/// The words that begin with a slash, as in [`HELP`].
+const COMMANDS: [&str; 7] = ["/tasks", "/resume", "/can", "/undo", "/new", "/help", "/quit"];
+
 type Line = Editor<(), FileHistory>;
 
 /// A line of the prompt, parsed.
@@ -142,7 +145,7 @@ impl Session<'_> {
             }
             Input::Help => self.console.say_lines(HELP),
             Input::Quit => return EndSignal::HangUp,
-            Input::Unknown(word) => self.console.say(&format!("there is no {word:?}: see /help")),
+            Input::Unknown(word) => self.console.say(&postern_text::unknown("command", word, COMMANDS)),
         }
         EndSignal::Interrupt
     }

@@ -36,7 +36,7 @@ pub fn usage(error: &clap::Error, console: &mut Console) -> Exit {
 impl Session<'_> {
     pub fn transport(&self) -> Transport {
         if self.global.direct {
-            Transport::Helper(Helper::new(&self.host.helper_socket))
+            Transport::Helper(Helper::new(&self.host.helper_socket).with_root(&self.host.system))
         } else {
             Transport::Agent(self.agent())
         }

@@ -144,7 +144,7 @@ impl Session<'_> {
             scheduled: None,
             runbook: runbook.map(|(name, _)| name),
         };
-        let transport = Transport::Helper(Helper::new(&self.host.helper_socket));
+        let transport = Transport::Helper(Helper::new(&self.host.helper_socket).with_root(&self.host.system));
         let local = ReadTools::blind();
         let config = config::read(&self.host.config).unwrap_or_default();
         let commands = Commands::new(self.host, &config, Allowed::default());

@@ -1,12 +1,14 @@
 //! The helper's client: gRPC over its Unix socket.
 
+use super::alias;
 use super::counts::Counts;
 use super::hook::Hook;
 use super::pending_request::{AttemptError, PendingRequest, new_id};
 use super::rates::{Kind, Rates};
-use crate::protocol::event::{AgentError, Event, Phase, Progress, Waiting};
+use crate::protocol::event::{AgentError, Decision, Event, Phase, Progress, Waiting};
 use crate::protocol::mode::{Effect, Mode};
 use crate::protocol::request::Request;
+use crate::protocol::tool::unit_name;
 use hyper_util::rt::TokioIo;
 use postern_proto::v1;
 use postern_proto::v1::helper_client::HelperClient;
@@ -23,6 +25,8 @@ use tonic::{Code, Status};
 /// A connection to the helper that is made when it is needed and kept while it works.
 pub struct Helper {
     path: PathBuf,
+    /// The root directory of the host, for the aliases of units.
+    root: PathBuf,
     channel: Mutex<Option<Channel>>,
     hook: Option<Box<Hook>>,
     rates: Box<Rates>,
@@ -35,6 +39,7 @@ impl Helper {
     pub fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
+            root: "/".into(),
             channel: Mutex::new(None),
             hook: None,
             rates: Box::default(),
@@ -46,6 +51,12 @@ impl Helper {
     #[must_use]
     pub fn with_hook(self, hook: Option<Hook>) -> Self {
         Self { hook: hook.map(Box::new), ..self }
+    }
+
+    /// The same, on a host whose root directory is elsewhere.
+    #[must_use]
+    pub fn with_root(self, root: &Path) -> Self {
+        Self { root: root.to_owned(), ..self }
     }
 
     /// The counts of its requests.
@@ -94,6 +105,7 @@ impl Helper {
                         self.size_up(ask, progress, &mut download).await;
                     }
                     if event.is_last() {
+                        self.name_unit(ask, &mut event).await;
                         return Ok(event);
                     }
                     match (&event, &self.hook) {
@@ -111,6 +123,20 @@ impl Helper {
                 }
                 Err(status) => return self.failed(&status).await,
             }
+        }
+    }
+
+    /// Names the unit where a request has an alias of it: the helper refuses an alias that no rule grants, and the unit behind it
+    /// may be granted.
+    async fn name_unit(&self, ask: &PendingRequest, event: &mut Event) {
+        let Event::Refused(refused) = event else { return };
+        let Some(name) = ask.request.unit().filter(|_| refused.code == "no_grant").map(unit_name) else {
+            return;
+        };
+        let Some(own) = alias::own_name(&self.root, &name) else { return };
+        let Ok(channel) = self.connect().await else { return };
+        if is_granted(channel, ask.clone(), &own).await {
+            refused.message = format!("{name} is an alias of {own}, which is granted: ask for that");
         }
     }
 
@@ -225,6 +251,25 @@ async fn download_size(channel: Channel, ask: PendingRequest) -> u64 {
     }
     0
 }
+
+/// Whether the policy lets the same request through for another unit.
+async fn is_granted(channel: Channel, ask: PendingRequest, unit: &str) -> bool {
+    let reason = ALIAS.to_owned();
+    let mut ask = PendingRequest { id: new_id(), mode: Mode::Check, reason, ..ask };
+    ask.request.set_unit(unit);
+    let Ok(mut events) = ask.request.send(&mut HelperClient::new(channel), meta(&ask)).await else {
+        return false;
+    };
+    while let Ok(Some(message)) = events.message().await {
+        if let Some(Event::Completed(done)) = Event::from_message(message) {
+            return done.decision != Decision::Deny;
+        }
+    }
+    false
+}
+
+/// Why the helper is asked for a decision after a refusal, for its log.
+const ALIAS: &str = "whether the unit is granted by its own name";
 
 /// Why the helper is asked for a plan beside the work, for its log.
 const SIZE: &str = "how large the download is";

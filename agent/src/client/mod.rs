@@ -1,6 +1,7 @@
 //! Clients of the helper and of the agent: one request over a socket, tried again until its outcome is known.
 
 pub(crate) mod agent;
+mod alias;
 pub(crate) mod counts;
 pub(crate) mod helper;
 #[expect(clippy::disallowed_methods, reason = "the program is root's, from its configuration")]

@@ -25,7 +25,7 @@ macro_rules! tables {
             fn set(&mut self, key: &str, text: &str) -> Result<(), String> {
                 match key {
                     $(stringify!($key) => self.$key = Value::from_text(text)?,)+
-                    _ => return Err(format!("there is no key {key:?}; the keys are {}", [$(stringify!($key)),+].join(", "))),
+                    _ => return Err(postern_text::unknown("key", key, [$(stringify!($key)),+])),
                 }
                 Ok(())
             }

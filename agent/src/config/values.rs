@@ -63,7 +63,7 @@ macro_rules! words {
             fn from_text(text: &str) -> Result<Self, String> {
                 match text {
                     $($word => Ok(Self::$variant),)+
-                    _ => Err(format!("{text:?} is not one of {}", [$($word),+].join(", "))),
+                    _ => Err(postern_text::unknown("word", text, [$($word),+])),
                 }
             }
         })+

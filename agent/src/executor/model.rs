@@ -286,7 +286,9 @@ pub(super) fn outcome_of(status: StepStatus) -> CallOutcome {
 
 /// The step that a call is. Both have the names of the same list.
 pub(super) fn tool(call: &Call) -> Result<Tool, String> {
-    serde_json::from_value(json!(call)).map_err(|error| format!("{} cannot be done so: {error}", call.tool()))
+    serde_json::from_value(json!(call)).map_err(|error| {
+        format!("{} cannot be done so: {}", call.tool(), postern_text::with_nearest(&error.to_string()))
+    })
 }
 
 /// The task's status and its summary. A model's word that all is done counts as far as the record bears it out.

@@ -152,8 +152,13 @@ pub fn remove(sql: &Connection, scope: Scope, which: &str) -> Result<String, Fau
         .optional()
         .map_err(|e| failed(&e))?;
     let Some((id, source)): Option<(i64, String)> = found else {
-        let which = postern_text::line(which);
-        return Err(Fault::NotFound(format!("there is no document {which} of yours; see `postern kb list`")));
+        let mut names =
+            sql.prepare("SELECT source FROM documents WHERE scope = ?").map_err(|e| failed(&e))?;
+        let names = names.query_map([scope.name()], |row| row.get(0)).map_err(|e| failed(&e))?;
+        let names: Vec<String> = names.collect::<rusqlite::Result<_>>().map_err(|e| failed(&e))?;
+        let hint = postern_text::did_you_mean(which, names.iter().map(String::as_str));
+        let which = postern_text::line(&format!("{which}{hint}"));
+        return Err(Fault::NotFound(format!("none of your documents is {which} (see `postern kb list`)")));
     };
     delete(sql, id).map_err(|e| failed(&e))?;
     Ok(source)

@@ -30,8 +30,10 @@ impl Connection {
     /// # Errors
     /// The helper cannot be reached, or neither takes requests of this uid: why not.
     pub async fn open(host: &Host, ways: Ways) -> Result<(Self, Description), AgentError> {
-        let direct =
-            Self { transport: Transport::Helper(Helper::new(&host.helper_socket)), not_direct: None };
+        let direct = Self {
+            transport: Transport::Helper(Helper::new(&host.helper_socket).with_root(&host.system)),
+            not_direct: None,
+        };
         let refused = match direct.describe().await {
             Ok(description) => return Ok((direct, description)),
             Err(fault) => fault,

@@ -96,7 +96,8 @@ fn order(name: &str, args: Map<String, Value>) -> Result<Order, AgentError> {
         NoCall::BadArgs(why) => AgentError::new("invalid_argument", why),
     })?;
     let tool: Tool = serde_json::from_value(json!(call)).map_err(|error| {
-        AgentError::new("invalid_argument", format!("these are no arguments of {name}: {error}"))
+        let why = postern_text::with_nearest(&error.to_string());
+        AgentError::new("invalid_argument", format!("these are no arguments of {name}: {why}"))
     })?;
     let words = tool.reason();
     let what = match &tool {

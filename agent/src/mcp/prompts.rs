@@ -70,7 +70,10 @@ pub fn get(name: &str, arguments: &JsonObject) -> Result<GetPromptResult, AgentE
             argument("package")?,
             argument("goal")?
         ),
-        _ => return Err(AgentError::new("invalid_argument", format!("there is no prompt {name:?}"))),
+        _ => {
+            let why = postern_text::unknown("prompt", name, [DIAGNOSE, INSTALL]);
+            return Err(AgentError::new("invalid_argument", why));
+        }
     };
     Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]))
 }

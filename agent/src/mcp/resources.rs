@@ -45,7 +45,15 @@ pub async fn read(works: &Works, uri: &str) -> Result<ReadResourceResult, AgentE
         TASKS => tasks(&works.session).await,
         uri => match uri.strip_prefix(REQUEST) {
             Some(id) if uuid::Uuid::try_parse(id).is_ok() => request(works, id).await?,
-            Some(_) | None => return Err(AgentError::new("not_found", format!("there is no {uri}"))),
+            Some(id) => {
+                let why = format!("{REQUEST} is followed by a request's id, which {id:?} is not");
+                return Err(AgentError::new("not_found", why));
+            }
+            None => {
+                let template = format!("{REQUEST}{{request_id}}");
+                let why = postern_text::unknown("resource", uri, [POLICY, TASKS, template.as_str()]);
+                return Err(AgentError::new("not_found", why));
+            }
         },
     };
     let text = ResourceContents::text(value.to_string(), uri).with_mime_type("application/json");

@@ -19,15 +19,15 @@ impl Plan {
         match members.get("plan_type").and_then(Value::as_str) {
             None => return Err(shape(format!("plan_type is missing; it is one of {known}"))),
             Some(name) if !TYPES.contains(&name) => {
-                return Err(shape(format!("there is no plan_type {name:?}; it is one of {known}")));
+                return Err(shape(postern_text::unknown("plan_type", name, TYPES.iter().copied())));
             }
             Some("command_plan") if members.get("commands").is_some_and(|list| *list == json!([])) => {
                 return Err(unfit(Code::EmptyCommands, "the plan has no commands"));
             }
             Some(_) => {}
         }
-        let plan: Self =
-            serde_json::from_value(value).map_err(|error| unfit(Code::InvalidSchema, error.to_string()))?;
+        let plan: Self = serde_json::from_value(value)
+            .map_err(|error| unfit(Code::InvalidSchema, postern_text::with_nearest(&error.to_string())))?;
         plan.check()?;
         Ok(plan)
     }

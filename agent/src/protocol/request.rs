@@ -51,9 +51,9 @@ macro_rules! requests {
             pub fn from_json(verb: &str, args: Value) -> Result<Self, String> {
                 match verb {
                     $($name => serde_json::from_value(args).map(Self::$variant),)*
-                    other => return Err(format!("there is no verb {other:?}")),
+                    other => return Err(postern_text::unknown("verb", other, Self::VERBS.iter().copied())),
                 }
-                .map_err(|e| format!("arguments of {verb}: {e}"))
+                .map_err(|e| format!("arguments of {verb}: {}", postern_text::with_nearest(&e.to_string())))
             }
 
             /// Sends the request and returns the stream of its events.
@@ -130,6 +130,40 @@ impl Request {
                 | Self::RequestResult(_)
                 | Self::RequestKeep(_)
         )
+    }
+
+    /// The unit that it names.
+    #[must_use]
+    pub fn unit(&self) -> Option<&str> {
+        match self {
+            Self::UnitStatus(args) => Some(&args.unit),
+            Self::UnitStart(args)
+            | Self::UnitStop(args)
+            | Self::UnitRestart(args)
+            | Self::UnitReload(args)
+            | Self::UnitTryRestart(args)
+            | Self::UnitResetFailed(args)
+            | Self::UnitUnmask(args) => Some(&args.unit),
+            Self::UnitEnable(args) | Self::UnitDisable(args) | Self::UnitMask(args) => Some(&args.unit),
+            _ => None,
+        }
+    }
+
+    /// Names another unit, where it names one.
+    pub fn set_unit(&mut self, name: &str) {
+        let unit = match self {
+            Self::UnitStatus(args) => &mut args.unit,
+            Self::UnitStart(args)
+            | Self::UnitStop(args)
+            | Self::UnitRestart(args)
+            | Self::UnitReload(args)
+            | Self::UnitTryRestart(args)
+            | Self::UnitResetFailed(args)
+            | Self::UnitUnmask(args) => &mut args.unit,
+            Self::UnitEnable(args) | Self::UnitDisable(args) | Self::UnitMask(args) => &mut args.unit,
+            _ => return,
+        };
+        name.clone_into(unit);
     }
 
     /// The request that this one takes back.

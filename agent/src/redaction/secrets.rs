@@ -102,7 +102,8 @@ impl Secrets {
     pub fn check(&self, tool: &str, request: &Request) -> Result<(), String> {
         let may = |text: &str, place: Location<'_>| -> Result<(), String> {
             for name in names(text) {
-                let (_, row) = self.rows.get(name).ok_or_else(|| format!("there is no secret {name:?}"))?;
+                let unknown = || postern_text::unknown("secret", name, self.rows.keys().map(String::as_str));
+                let (_, row) = self.rows.get(name).ok_or_else(unknown)?;
                 if tool == "shell" {
                     return Err("no secret may stand in what a command's programs ask for".to_owned());
                 }

@@ -128,13 +128,8 @@ impl Runbook {
     pub fn values(&self, given: &Values) -> Result<Values, String> {
         if let Some(unknown) = given.keys().find(|name| !self.parameters.iter().any(|one| &one.name == *name))
         {
-            let known: Vec<&str> = self.parameters.iter().map(|one| one.name.as_str()).collect();
-            let known = if known.is_empty() {
-                "it has none".to_owned()
-            } else {
-                format!("it has {}", known.join(", "))
-            };
-            return Err(format!("{} has no parameter {unknown:?}: {known}", self.name));
+            let known = self.parameters.iter().map(|one| one.name.as_str());
+            return Err(format!("{}: {}", self.name, postern_text::unknown("parameter", unknown, known)));
         }
         let mut values = Values::new();
         for parameter in &self.parameters {

@@ -102,7 +102,8 @@ impl Runbook {
         let text: Text = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
             let line = error.location().map_or(0, |location| location.line());
             let why = error.without_snippet().to_string();
-            Fault { line, why: postern_text::line(why.lines().next().unwrap_or_default()) }
+            let why = postern_text::with_nearest(why.lines().next().unwrap_or_default());
+            Fault { line, why: postern_text::line(&why) }
         })?;
         let (name, at) = (&text.name.value, line_of(&text.name));
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -152,7 +153,11 @@ impl Runbook {
                     used.extend(names(text).map_err(wrong)?);
                 }
                 if let Some(unknown) = used.iter().find(|name| !values.contains_key(*name)) {
-                    return Err(wrong(format!("${{{unknown}}}: there is no such parameter")));
+                    let known = values.keys().map(String::as_str);
+                    return Err(wrong(format!(
+                        "${{}}: {}",
+                        postern_text::unknown("parameter", unknown, known)
+                    )));
                 }
                 let filled = fill::piece(place, &piece.value, self, &values).map_err(wrong)?;
                 fill::judged(place, &filled).map_err(wrong)?;

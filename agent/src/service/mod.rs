@@ -98,7 +98,7 @@ pub async fn serve_on(
     let store = Arc::new(Store::open(&host.state)?);
     let (notices, unsent) = webhook::start(&config.webhook, &config.retry, store.messages());
     let hook = Hook::new(&config.approvals.hook, config.approvals.hook_timeout.0, notices.clone());
-    let helper = Helper::new(&host.helper_socket).with_hook(hook);
+    let helper = Helper::new(&host.helper_socket).with_root(&host.system).with_hook(hook);
     let model_calls = model.as_deref().map(|model| model.endpoint.seconds());
     let metrics = Arc::new(Metrics::new(helper.counts(), model_calls));
     let transport = Arc::new(Transport::Helper(helper));

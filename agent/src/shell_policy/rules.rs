@@ -145,8 +145,8 @@ impl Rules {
 }
 
 fn parse(name: &str, text: &str) -> Result<RulesFile, String> {
-    let file: RulesFile =
-        serde_saphyr::from_str(text).map_err(|e| format!("{name}: {}", first_line(&e.to_string())))?;
+    let file: RulesFile = serde_saphyr::from_str(text)
+        .map_err(|e| format!("{name}: {}", postern_text::with_nearest(first_line(&e.to_string()))))?;
     if file.version != 1 {
         return Err(format!("{name}: version {} is not known here: 1 is", file.version));
     }

@@ -170,6 +170,15 @@ async fn the_same_text_is_not_indexed_again_and_a_removed_document_is_gone() {
     assert!(sources(&base, ALICE, "lighthouse").await.is_empty(), "its old text");
     assert_eq!(sources(&base, ALICE, "windmill").await, ["a.txt"]);
     assert_eq!(base.status(ALICE).await.unwrap().chunks, 1);
+    let Err(Fault::NotFound(why)) = base.remove(ALICE, "b.txt".to_owned()).await else {
+        panic!("there is no b.txt");
+    };
+    assert_eq!(why, "none of your documents is b.txt: did you mean `a.txt`? (see `postern kb list`)");
+    // A document of somebody else's is not named.
+    let Err(Fault::NotFound(why)) = base.remove(BOB, "b.txt".to_owned()).await else {
+        panic!("there is no b.txt");
+    };
+    assert_eq!(why, "none of your documents is b.txt (see `postern kb list`)");
     assert_eq!(base.remove(ALICE, "a.txt".to_owned()).await.unwrap(), "a.txt");
     assert!(sources(&base, ALICE, "windmill").await.is_empty());
     let status = base.status(ALICE).await.unwrap();

@@ -33,12 +33,15 @@ fn what_is_wrong_is_told_with_its_line() {
         ("[retry]\n\nbackoff_base = \"0s\"\n", "agent.toml:3: \"0s\" is no time above 0"),
         ("[retry]\nmax_attempts = -1\n", "agent.toml:2: invalid value: integer `-1`, expected u32"),
         ("[limits]\nsteps = 0\n", "agent.toml:2: invalid value: integer `0`, expected a nonzero u32"),
-        ("[limits]\nmisformat = 5\n", "agent.toml:2: unknown field `misformat`"),
+        (
+            "[limits]\nmisformat = 5\n",
+            "agent.toml:2: unknown field `misformat`: did you mean `misformats`? (permitted: ",
+        ),
         ("[http]\ntcp = \"0.0.0.0:9000\"\n", "agent.toml:2: \"0.0.0.0:9000\" is no loopback address"),
         ("[http]\ntcp = \"127.0.0.1:9000\"\n", "agent.toml: tcp needs a token"),
         ("[tools]\nread_roots = [\"/srv/../etc\"]\n", "agent.toml:2: \"/srv/../etc\" is no absolute path"),
         ("[tools]\nprofile = \"all\"\n", "agent.toml:2: unknown variant `all`"),
-        ("[log]\nlevel = \"loud\"\n", "agent.toml:2: unknown variant `loud`"),
+        ("[log]\nlevel = \"loud\"\n", "agent.toml:2: unknown variant `loud` (permitted: "),
         ("[model]\nprovider = \"anthropic\"\n", "agent.toml: the provider anthropic needs a model"),
         ("[model]\nbase_url = \"ftp://x\"\n", "agent.toml:2: the base URL must begin with http"),
         ("[model]\nprovider = \"scripted\"\n", "agent.toml: the provider scripted needs its replies"),
@@ -52,7 +55,10 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         ("[model.extra]\ntop_p = 1\n", "agent.toml:2: unknown field `top_p`"),
         ("[model.price]\ninput = -1\noutput = 2\n", "agent.toml:2: -1 is no price of a million tokens"),
-        ("[models]\n", "agent.toml:1: unknown field `models`"),
+        (
+            "[models]\n",
+            "agent.toml:1: unknown field `models`: did you mean `model`? (permitted: approvals, model, ",
+        ),
         ("[retry]\nmax_attempts = 1\nmax_attempts = 2\n", "agent.toml:3: duplicate key"),
     ] {
         let why = read(text, &[]).unwrap_err();
@@ -100,9 +106,17 @@ fn the_environment_stands_over_the_file() {
     assert_eq!(shown["limits"]["time"], "1m 30s");
     assert_eq!(shown["log"]["format"], "json");
     for (variable, value, expected) in [
-        ("POSTERN_RETRY_MAX_ATTEMPT", "1", "there is no key \"max_attempt\"; the keys are max_attempts, "),
+        (
+            "POSTERN_RETRY_MAX_ATTEMPT",
+            "1",
+            "unknown key \"max_attempt\": did you mean `max_attempts`? (permitted: max_attempts, ",
+        ),
         ("POSTERN_RETRY_MAX_ATTEMPTS", "many", "\"many\" is not a whole number"),
-        ("POSTERN_MODEL_PROVIDER", "gpt", "\"gpt\" is not one of offline, openai, anthropic"),
+        (
+            "POSTERN_MODEL_PROVIDER",
+            "gpt",
+            "unknown word \"gpt\" (permitted: offline, openai, anthropic, scripted)",
+        ),
     ] {
         let why = read("", &[(variable, value)]).unwrap_err();
         assert!(why.starts_with(&format!("{variable}: {expected}")), "{why}");

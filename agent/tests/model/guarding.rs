@@ -262,7 +262,7 @@ async fn a_secret_stands_in_no_call_that_its_row_does_not_name() {
         (write("/etc/app/../shadow.conf", "{{secret:db}}"), "its row does not name"),
         (write("/etc/app/x/db.conf", "{{secret:db}}"), "its row does not name"),
         (write("/srv/{{secret:db}}", "x"), "no secret may stand there"),
-        (write("/etc/app/db.conf", "{{secret:other}}"), "there is no secret"),
+        (write("/etc/app/db.conf", "{{secret:other}}"), "unknown secret"),
         (
             calls("service", &json!({ "action": "start", "name": "{{secret:db}}" })),
             "no secret may stand in a call",

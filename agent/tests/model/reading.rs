@@ -195,7 +195,7 @@ fn a_misread_says_where_and_why_in_one_line() {
         ("{}", "the JSON names no tool: it needs \"tool\" and \"args\""),
         (
             "{\"tool\": \"rm\\n\", \"args\": {}}",
-            "there is no tool \"rm\\n\"; the tools are shell, service, pkg_install, write_file, read_file",
+            "unknown tool \"rm\\n\" (permitted: shell, service, pkg_install, write_file, read_file)",
         ),
         ("{\"tool\": \"shell\"}", "the arguments of shell are wrong: they are missing"),
         (

@@ -16,6 +16,12 @@ fn a_runbook_becomes_a_plan() {
 const REFUSED: &[(&str, u64, &str)] = &[
     ("steps: []\n", 0, "there are none"),
     ("more: 1\nsteps: ['true']\n", 3, "unknown field"),
+    ("step: ['true']\n", 3, "unknown field `step`: did you mean `steps`? (permitted: "),
+    (
+        "steps:\n  - {tool: servise, args: {}}\n",
+        4,
+        "unknown variant `servise`: did you mean `service`? (permitted: ",
+    ),
     ("steps:\n  - 'true'\n  - 'true; reboot'\n", 5, "only a shell"),
     ("steps:\n  - 'true'\n  - rm -rf /\n", 5, "never run"),
     ("steps:\n  - {tool: no_such, args: {}}\n", 4, "unknown variant"),
@@ -23,7 +29,7 @@ const REFUSED: &[(&str, u64, &str)] = &[
     ("steps:\n  - {tool: service, args: {action: start, name: a, more: 1}}\n", 4, "unknown field"),
     ("steps:\n  - {command: systemctl stop a, read_only: true}\n", 4, "would change something"),
     ("preflight:\n  - systemctl restart a\nsteps: ['true']\n", 4, "a check changes nothing"),
-    ("steps:\n  - 'echo ${unit}'\n", 4, "there is no such parameter"),
+    ("steps:\n  - 'echo ${unit}'\n", 4, "unknown parameter \"unit\" (none is defined)"),
     ("steps:\n  - 'echo ${Unit}'\n", 4, "begins no placeholder"),
     (
         "parameters:\n  - {name: a, kind: unit, about: A}\nsteps: ['echo ${a}']\n",
@@ -50,7 +56,7 @@ const REFUSED: &[(&str, u64, &str)] = &[
     ("steps:\n  - {tool: runbook, args: {name: other}}\n", 4, "a runbook is no step of another plan"),
     ("steps:\n  - 'true'\n---\nsteps: ['reboot']\n", 6, "multiple YAML documents"),
     ("steps: !!binary dHJ1ZQ==\n", 3, ""),
-    ("steps:\n  - 'grep {{secret:db}} /etc/hosts ${no}'\n", 4, "there is no such parameter"),
+    ("steps:\n  - 'grep {{secret:db}} /etc/hosts ${no}'\n", 4, "unknown parameter \"no\""),
     (
         "parameters:\n  - {name: a, kind: text, about: A, example: b}\nsteps:\n  - {tool: run_command, args: {name: x, params: {'${a}': y}}}\n",
         6,

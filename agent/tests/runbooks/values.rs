@@ -104,5 +104,8 @@ fn missing_and_unknown_values_are_named() {
     let runbook = of("unit", "b");
     assert_eq!(runbook.values(&Values::new()).unwrap_err(), "try needs a=UNIT: A");
     let unknown = Values::from([("b".to_owned(), "c".to_owned())]);
-    assert_eq!(runbook.values(&unknown).unwrap_err(), "try has no parameter \"b\": it has a");
+    assert_eq!(
+        runbook.values(&unknown).unwrap_err(),
+        "try: unknown parameter \"b\": did you mean `a`? (permitted: a)"
+    );
 }

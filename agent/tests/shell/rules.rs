@@ -42,6 +42,11 @@ fn a_file_with_an_error_is_refused_whole_and_says_where() {
             "an id is",
         ),
         ("version: 1\nrules:\n  - {id: mine, level: harmless}".to_owned(), "harmless"),
+        (
+            "version: 1\nrules:\n  - {id: mine, level: confrim}".to_owned(),
+            "did you mean `confirm`? (permitted: ",
+        ),
+        ("version: 1\nrulse: []".to_owned(), "did you mean `rules`? (permitted: "),
         ("version: 2".to_owned(), "version 2"),
         ("version: 1\nversion: 1".to_owned(), "version"),
         ("version: 1\nrules: [".to_owned(), "rules.yaml"),

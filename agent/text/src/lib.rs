@@ -2,7 +2,7 @@
 
 mod unknown;
 
-pub use unknown::unknown;
+pub use unknown::{did_you_mean, unknown, with_nearest};
 
 use std::fmt::Write;
 

@@ -43,7 +43,10 @@ fn policy(edit: impl Fn(usize, String) -> String) -> String {
 }
 
 fn host() -> Host {
-    Host { accounts: Accounts { user: |_| Some(990), group: |_| None }, ..Host::real() }
+    Host {
+        accounts: Accounts { user: |_| Some(990), group: |_| None, users: Vec::new, groups: Vec::new },
+        ..Host::real()
+    }
 }
 
 fn compiled(host: &Host, path: &Path) -> Compiled {

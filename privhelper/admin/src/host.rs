@@ -2,6 +2,7 @@
 
 use crate::lint::gather::Probes;
 use crate::programs::Programs;
+use crate::text::did_you_mean;
 use nix::unistd::{Uid, User};
 use std::path::{Path, PathBuf};
 
@@ -12,10 +13,41 @@ pub struct Accounts {
     pub user: fn(&str) -> Option<u32>,
     /// The gid of a group and the uids of its members.
     pub group: fn(&str) -> Option<Group>,
+    /// The names of all local users, and the uid of each: for errors about a name that is nobody's.
+    pub users: fn() -> Vec<(String, u32)>,
+    /// The names of all local groups.
+    pub groups: fn() -> Vec<String>,
+}
+
+impl Accounts {
+    /// The error for a user whom this host does not have: with the nearest name.
+    #[must_use]
+    pub fn no_user(&self, name: &str) -> String {
+        let users = (self.users)();
+        let hint = did_you_mean(name, users.iter().map(|(user, _)| user.as_str()));
+        format!("there is no user {name:?} on this host{hint}")
+    }
+
+    /// The error for a group that this host does not have: with the nearest name.
+    #[must_use]
+    pub fn no_group(&self, name: &str) -> String {
+        let groups = (self.groups)();
+        let hint = did_you_mean(name, groups.iter().map(String::as_str));
+        format!("there is no group {name:?} on this host{hint}")
+    }
 }
 
 /// A gid, and the uids of members.
 pub type Group = (u32, Vec<u32>);
+
+/// Ports on loopback where programs that run models answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelPorts {
+    /// Ollama's.
+    pub ollama: u16,
+    /// That of llama.cpp's server.
+    pub llama_cpp: u16,
+}
 
 /// Paths and accounts of the host that operators' commands use.
 #[derive(Debug, Clone)]
@@ -64,6 +96,8 @@ pub struct Host {
     pub accounts: Accounts,
     /// How the numbers of users become names.
     pub user_name: fn(u32) -> String,
+    /// Where `init` looks for a model.
+    pub model_ports: ModelPorts,
     /// The login uid of this process; none for a service.
     pub login_uid: fn() -> Option<u32>,
     /// The users whose primary group this is: a group does not list them.
@@ -109,11 +143,12 @@ impl Host {
             localtime: "/etc/localtime".into(),
             root: "/".into(),
             owner_uid: 0,
-            accounts: Accounts { user, group },
+            accounts: Accounts { user, group, users, groups },
             user_name: |uid| {
                 let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
                 user.map_or_else(|| uid.to_string(), |user| user.name)
             },
+            model_ports: ModelPorts { ollama: 11434, llama_cpp: 8080 },
             login_uid,
             primary,
             programs: Programs::real(),
@@ -165,10 +200,30 @@ fn kernel(name: &str) -> Option<String> {
 
 /// From the local accounts alone: nothing lists those of a directory service by their group.
 fn primary(gid: u32) -> Vec<u32> {
-    let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let passwd = local("/etc/passwd");
     let ids = passwd.lines().filter_map(|line| {
         let mut fields = line.split(':').skip(2).map(str::parse::<u32>);
         Some((fields.next()?.ok()?, fields.next()?.ok()?))
     });
     ids.filter(|(_, primary)| *primary == gid).map(|(uid, _)| uid).collect()
+}
+
+/// The local users, by name.
+fn users() -> Vec<(String, u32)> {
+    let user = |line: &str| {
+        let mut fields = line.split(':');
+        Some((fields.next()?.to_owned(), fields.nth(1)?.parse().ok()?))
+    };
+    local("/etc/passwd").lines().filter_map(user).collect()
+}
+
+/// The local groups, by name.
+fn groups() -> Vec<String> {
+    let name = |line: &str| line.split(':').next().filter(|name| !name.is_empty()).map(str::to_owned);
+    local("/etc/group").lines().filter_map(name).collect()
+}
+
+/// A file of local accounts; empty if it cannot be read.
+fn local(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
 }

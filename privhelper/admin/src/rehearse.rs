@@ -83,7 +83,7 @@ fn person(host: &Host, args: &RehearseArgs) -> Result<Option<String>, (Exit, Str
             Err((Exit::Usage, "--user: only root rehearses as somebody else".to_owned()))
         }
         Some(_) => Ok(Some(name.clone())),
-        None => Err((Exit::Usage, format!("--user: there is no user {name:?} here"))),
+        None => Err((Exit::Usage, format!("--user: {}", host.accounts.no_user(name)))),
     }
 }
 

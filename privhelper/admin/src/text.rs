@@ -7,7 +7,7 @@ pub use postern_text::braced as escape;
 /// JSON with such characters as `\uxxxx`: the same JSON, since they occur only in its strings.
 pub use postern_text::json as escape_json;
 /// The error for a word that is none of the permitted ones.
-pub use postern_text::unknown;
+pub use postern_text::{did_you_mean, unknown, with_nearest};
 
 /// Seconds since 1970.
 #[must_use]

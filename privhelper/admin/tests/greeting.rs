@@ -40,6 +40,8 @@ fn sends_hello_as_the_recorders_user_and_returns_to_root() {
     let accounts = Accounts {
         user: |name| (name == "postern-audit").then(user),
         group: |name| (name == "postern-audit").then(|| (group(), Vec::new())),
+        users: Vec::new,
+        groups: Vec::new,
     };
     let before = (geteuid(), getegid());
     let host = Host { files_socket: socket, accounts, ..Host::real() };

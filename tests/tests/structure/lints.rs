@@ -45,6 +45,35 @@ const NEVER: &[&str] = &[
     "#![allow(",
 ];
 
+/// Errors about an unknown word without the permitted ones, each in the agent or the operators' program, and the reason.
+const WITHOUT_A_LIST: &[(&str, &str)] = &[
+    ("agent/src/client/operators.rs: there is no group {name}", "a group of Postern's own"),
+    ("agent/src/client/pending_request.rs: there is no {socket}", "a socket of Postern's own"),
+    ("agent/src/config/secret.rs: has no variable {name}", "names of the environment are not shown"),
+    (
+        "agent/src/config/secret.rs: there is no credential {name:?}",
+        "names of credentials are systemd's to show",
+    ),
+    ("agent/src/inspect/doctor/groups.rs: there is no group {USERS}", "a group of Postern's own"),
+    ("agent/src/inspect/doctor/host.rs: there is no directory {}", "a directory of Postern's own"),
+    ("agent/src/inspect/roots.rs: there is no {text:?}", "a path: list_directory shows the others"),
+    ("privhelper/admin/src/audit/tips.rs: there is no user {USER}", "a user of Postern's own"),
+    ("privhelper/admin/src/doctor/session.rs: there is no group {group}", "a group of Postern's own"),
+    ("privhelper/admin/src/doctor/units.rs: there is no group {group}", "a group of Postern's own"),
+    ("privhelper/admin/src/enforce/greet.rs: there is no group {name}", "a group of Postern's own"),
+    ("privhelper/admin/src/enforce/greet.rs: there is no user {name}", "a user of Postern's own"),
+    ("privhelper/admin/src/host.rs: there is no group {name:?}", "the nearest name follows"),
+    ("privhelper/admin/src/host.rs: there is no user {name:?}", "the nearest name follows"),
+    ("privhelper/admin/src/init/people.rs: there is no group {group}", "a group of Postern's own"),
+    (
+        "privhelper/admin/src/lint/gather/accounts.rs: there is no user {name:?}",
+        "`policy check` names the nearest",
+    ),
+    ("privhelper/admin/src/lint/never_works.rs: there is no {program}", "a path"),
+    ("privhelper/admin/src/policy/apply.rs: there is no group {name}", "a group of Postern's own"),
+    ("privhelper/admin/src/suggest/claims.rs: has no {what}", "a sentence about a log, not about a word"),
+];
+
 /// The Rust files below these directories, sorted.
 fn sources(directories: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -109,6 +138,32 @@ fn exceptions_to_a_lint_have_a_reason() {
             assert!(rest.contains("reason = \""), "{}: an exception without a reason", name(&path));
         }
     }
+}
+
+#[test]
+fn errors_about_an_unknown_word_list_the_permitted_ones() {
+    let packages = product();
+    let is_ours = |name: &&str| name.starts_with("agent/") || name.starts_with("privhelper/admin/");
+    let directories = packages.iter().map(String::as_str).filter(is_ours).collect::<Vec<_>>();
+    let mut found = BTreeSet::new();
+    for path in sources(&directories) {
+        let code = code(&path);
+        for words in ["there is no ", "no such ", "is not one of ", "has no "] {
+            for (at, _) in code.match_indices(words) {
+                let rest = &code[at + words.len()..];
+                // At most a noun before the word that was given.
+                let (noun, given) = rest.split_once('{').unwrap_or((rest, "{"));
+                let is_noun =
+                    noun.len() <= 20 && noun.chars().all(|c| c.is_ascii_lowercase() || c == ' ' || c == '_');
+                if is_noun && noun.matches(' ').count() <= 1 && !given.starts_with('{') {
+                    let (given, _) = given.split_once('}').unwrap_or_default();
+                    found.insert(format!("{}: {words}{noun}{{{given}}}", name(&path)));
+                }
+            }
+        }
+    }
+    let known = WITHOUT_A_LIST.iter().map(|(place, _)| (*place).to_owned()).collect();
+    assert_eq!(found, known, "postern_text::unknown names the permitted words");
 }
 
 #[test]

@@ -163,11 +163,8 @@ fn call(named: Named, tools: &[Tool], repairs: &mut BTreeSet<Repair>) -> Result<
     };
     checked.map_err(|no_call| match no_call {
         NoCall::UnknownTool => {
-            let known: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
-            malformed(
-                Code::UnknownTool,
-                format!("there is no tool {tool:?}; the tools are {}", known.join(", ")),
-            )
+            let known = tools.iter().map(|tool| tool.name);
+            malformed(Code::UnknownTool, postern_text::unknown("tool", &tool, known))
         }
         NoCall::BadArgs(why) => malformed(Code::BadArgs, format!("the arguments of {tool} are wrong: {why}")),
     })

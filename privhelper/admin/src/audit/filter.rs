@@ -155,7 +155,8 @@ impl FilterArgs {
         let person = |name: &String| match name.parse() {
             Ok(uid) => Ok(uid),
             Err(_) => {
-                (host.accounts.user)(name).ok_or_else(|| format!("--person: there is no user {name:?} here"))
+                let uid = (host.accounts.user)(name);
+                uid.ok_or_else(|| format!("--person: {}", host.accounts.no_user(name)))
             }
         };
         let boot = || host.boot_id.as_deref().ok_or_else(|| "--boot: this boot's id is not known".to_owned());

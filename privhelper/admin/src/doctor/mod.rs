@@ -2,10 +2,12 @@
 //!
 //! Reads files and asks systemd; changes nothing, and works while no service of Postern's runs.
 
+pub mod capabilities;
 mod kernel;
 mod log;
 mod packages;
 mod policy;
+pub mod polkit;
 pub mod powers;
 mod session;
 mod units;

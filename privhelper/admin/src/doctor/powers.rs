@@ -1,6 +1,7 @@
-//! Privileges that users of clients have on this host outside the policy: sudoers, doas.conf, groups, sockets,
-//! setuid.
+//! Privileges that users of clients have on this host outside the policy: sudoers, doas.conf, polkit, groups, sockets,
+//! setuid, file capabilities.
 
+use super::{capabilities, polkit};
 use crate::host::Host;
 use crate::lint::facts::{Facts, User};
 use crate::lint::gather::{self, UnitScope};
@@ -8,6 +9,7 @@ use crate::lint::powers;
 use crate::policy::accepted;
 use postern_doctor::Check;
 use postern_proto::root::v1 as root;
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -50,7 +52,7 @@ pub fn of(facts: &Facts, root: &Path) -> Vec<Check> {
         (true, _) => checks.push(Check::unknown(POWERS, "no client's user exists on this host")),
         (false, true) => checks.push(Check::ok(
             POWERS,
-            format!("{names}: none found in sudoers, doas.conf, groups, control sockets, setuid programs"),
+            format!("{names}: none found in sudoers, doas.conf, polkit, groups, control sockets, setuid programs, file capabilities"),
         )),
         (false, false) => {}
     }
@@ -82,7 +84,25 @@ fn user_checks(user: &User, facts: &Facts, root: &Path) -> Vec<Check> {
         let why = format!("{name} can write {}, {what}", path.display());
         Check::wrong(POWERS, why, format!("chown root: {0} && chmod go-w {0}", path.display()))
     });
-    of_lint.chain(doas).chain(programs).collect()
+    let held = held(user, root).into_iter().map(|(path, what)| {
+        let path = Path::new("/").join(path.strip_prefix(root).unwrap_or(&path));
+        let mend =
+            format!("setcap -r {0}, chmod u-s,o-x {0}, or take {name} out of its group", path.display());
+        Check::wrong(POWERS, format!("{}: {name} {what}", path.display()), mend)
+    });
+    let polkit = match polkit::named(user, root) {
+        Ok(found) => found.into_iter().map(of_polkit(name)).collect(),
+        Err(_) => vec![Check::unknown(POWERS, format!("only root can read the rules of polkit, for {name}"))],
+    };
+    of_lint.chain(doas).chain(polkit).chain(programs).chain(held).collect()
+}
+
+/// The line about a rule of polkit's.
+fn of_polkit(name: &str) -> impl Fn(polkit::Named) -> Check {
+    move |polkit::Named { path, line }| {
+        let path = path.display();
+        Check::wrong(POWERS, format!("{name} is named in {path}: {line}"), format!("edit {path}"))
+    }
 }
 
 /// The first line of doas.conf(5) that permits something to the user or to one of its groups.
@@ -131,6 +151,20 @@ fn writable(user: &User, root: &Path) -> Vec<(PathBuf, &'static str)> {
             }
         }
     }
+    found
+}
+
+/// Programs of root's directories whose own powers the user can have.
+fn held(user: &User, root: &Path) -> Vec<(PathBuf, String)> {
+    let directories = PROGRAMS.map(|name| root.join(name)).into_iter().filter(|path| !path.is_symlink());
+    let entries = directories.flat_map(|path| std::fs::read_dir(path).into_iter().flatten().flatten());
+    let mut found = Vec::new();
+    for path in entries.map(|entry| entry.path()) {
+        let facts = path.symlink_metadata().ok().filter(Metadata::is_file);
+        let power = facts.and_then(|facts| capabilities::power(user, &path, &facts));
+        found.extend(power.map(|power| (path, power)));
+    }
+    found.sort();
     found
 }
 

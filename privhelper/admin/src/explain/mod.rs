@@ -90,9 +90,10 @@ pub fn run(host: &Host, args: &ExplainArgs, io: &mut Io<'_>) -> io::Result<Exit>
         Err(why) => return usage(io, format!("the helper refuses the policy: {why}")),
     };
     // Another policy than the active one may be another host's.
-    let notes = if args.policy.is_none() { alias::add(host, &mut elements) } else { Vec::new() };
+    let aliases = if args.policy.is_none() { alias::add(host, &mut elements) } else { Vec::new() };
     let who = requester_for(args.person.as_deref().map(|name| person(&loaded, host, name)));
     let mut explained = verdict::explain(&loaded, &policy, (clients, &who), verb, &elements);
+    let notes = aliases.iter().map(|alias| alias::note(alias, &explained)).collect::<Vec<_>>();
     explained.policy.notes.extend(notes);
     let format = if args.json { Format::Json } else { Format::Text };
     match format {

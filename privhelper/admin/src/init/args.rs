@@ -1,5 +1,6 @@
 //! The flags of `init`.
 
+use crate::host::ModelPorts;
 use clap::{Args, ValueEnum};
 
 /// Flags of `init`. A question without its flag is asked.
@@ -68,10 +69,10 @@ pub enum Provider {
 impl Provider {
     /// The port on loopback where it answers, for one on this host.
     #[must_use]
-    pub const fn port(self) -> Option<u16> {
+    pub const fn port(self, ports: ModelPorts) -> Option<u16> {
         match self {
-            Self::Ollama => Some(11434),
-            Self::LlamaCpp => Some(8080),
+            Self::Ollama => Some(ports.ollama),
+            Self::LlamaCpp => Some(ports.llama_cpp),
             Self::None | Self::Openai | Self::Anthropic => None,
         }
     }

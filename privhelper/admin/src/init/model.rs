@@ -3,7 +3,7 @@
 use super::answers::line;
 use super::args::{InitArgs, Provider};
 use crate::file::{self, Access};
-use crate::host::Host;
+use crate::host::{Host, ModelPorts};
 use crate::io::{Exit, Io};
 use crate::packs::CommandError;
 use crate::text::escape;
@@ -39,9 +39,9 @@ pub fn ask(host: &Host, args: &InitArgs, io: &mut Io<'_>) -> Result<Exit, Comman
         None if has_block && line(io, "5/5 A model is set up already. Change it? [y/N] ")? != "y" => {
             return Ok(Exit::Done);
         }
-        None => choose(io)?,
+        None => choose(host.model_ports, io)?,
     };
-    let text = match block(provider, args, io)? {
+    let text = match block(provider, (host.model_ports, args), io)? {
         Some(block) => format!("{}\n{BEGIN}{block}{END}", rest.trim_end()),
         None => rest.trim_end().to_owned(),
     };
@@ -67,8 +67,9 @@ fn told(why: String) -> CommandError {
 }
 
 /// Asks for a provider; what answers on loopback is proposed.
-fn choose(io: &mut Io<'_>) -> Result<Provider, CommandError> {
-    let here = [Provider::Ollama, Provider::LlamaCpp].into_iter().find(|provider| models(*provider).is_ok());
+fn choose(ports: ModelPorts, io: &mut Io<'_>) -> Result<Provider, CommandError> {
+    let mut local = [Provider::Ollama, Provider::LlamaCpp].into_iter();
+    let here = local.find(|provider| provider.port(ports).is_some_and(|port| models(port).is_ok()));
     let proposed = here.unwrap_or(Provider::None);
     let words =
         Provider::value_variants().iter().map(|provider| provider.name()).collect::<Vec<_>>().join(", ");
@@ -89,18 +90,24 @@ fn choose(io: &mut Io<'_>) -> Result<Provider, CommandError> {
 }
 
 /// The lines of `[model]`; none without a model.
-fn block(provider: Provider, args: &InitArgs, io: &mut Io<'_>) -> Result<Option<String>, CommandError> {
+fn block(
+    provider: Provider,
+    (ports, args): (ModelPorts, &InitArgs),
+    io: &mut Io<'_>,
+) -> Result<Option<String>, CommandError> {
     if provider == Provider::None {
         return Ok(None);
     }
     let api = if provider == Provider::Anthropic { "anthropic" } else { "openai" };
     let mut lines = vec!["[model]".to_owned(), format!("provider = {}", quoted(api)?)];
-    let local = provider.port().map(|port| format!("http://127.0.0.1:{port}/v1"));
+    let port = provider.port(ports);
+    let local = port.map(|port| format!("http://127.0.0.1:{port}/v1"));
     if let Some(url) = args.model_url.clone().or(local) {
         lines.push(format!("base_url = {}", quoted(&url)?));
     }
-    let known = models(provider);
-    let first = known.as_ref().ok().and_then(|models| models.first().cloned());
+    // What answers on the usual port is not what a URL names.
+    let known = port.filter(|_| args.model_url.is_none()).map(models).transpose().unwrap_or_default();
+    let first = known.and_then(|models| models.first().cloned());
     let name = match (&args.model_name, first) {
         (Some(name), _) => name.clone(),
         (None, Some(first)) if io.answers.is_none() => first,
@@ -117,7 +124,7 @@ fn block(provider: Provider, args: &InitArgs, io: &mut Io<'_>) -> Result<Option<
         }
     };
     lines.push(format!("name = {}", quoted(&name)?));
-    let key = match (&args.model_key, provider.port()) {
+    let key = match (&args.model_key, port) {
         (Some(file), _) => Some(file.clone()),
         (None, Some(_)) => None,
         (None, None) if io.answers.is_none() => {
@@ -129,6 +136,10 @@ fn block(provider: Provider, args: &InitArgs, io: &mut Io<'_>) -> Result<Option<
         (None, None) => Some(line(io, "The file with its key (of root or postern, mode 0600)? ")?),
     };
     if let Some(file) = key {
+        if !file.starts_with('/') {
+            let why = format!("the file with the key is no absolute path: {file:?}");
+            return Err(CommandError::Message(Exit::Usage, why));
+        }
         lines.push(format!("key = {}", quoted(&format!("file:{file}"))?));
     }
     Ok(Some(lines.join("\n") + "\n"))
@@ -153,8 +164,7 @@ fn without_block(text: &str) -> String {
 }
 
 /// Asks an endpoint on loopback for its models, in HTTP/1.0: no connection is kept.
-fn models(provider: Provider) -> io::Result<Vec<String>> {
-    let port = provider.port().ok_or(io::ErrorKind::Unsupported)?;
+fn models(port: u16) -> io::Result<Vec<String>> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -162,8 +172,13 @@ fn models(provider: Provider) -> io::Result<Vec<String>> {
     write!(stream, "GET /v1/models HTTP/1.0\r\nHost: localhost\r\nAccept: application/json\r\n\r\n")?;
     let mut answer = String::new();
     stream.take(ANSWER_MAX).read_to_string(&mut answer)?;
-    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
     let list: serde_json::Value = serde_json::from_str(body)?;
+    // Any other program may have the port.
+    let is_list = head.split(' ').nth(1) == Some("200") && list.get("data").is_some();
+    if !is_list {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
     let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
     Ok(ids.filter(|id| id.chars().all(|c| c.is_ascii_graphic())).map(str::to_owned).collect())
 }

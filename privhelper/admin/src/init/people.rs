@@ -5,8 +5,11 @@ use super::args::InitArgs;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::packs::CommandError;
-use crate::text::escape;
+use crate::text::{escape, unknown};
 use std::collections::BTreeMap;
+
+/// The uids of people, by `UID_MIN` and `UID_MAX` of `login.defs(5)`.
+const PEOPLE: std::ops::RangeInclusive<u32> = 1000..=60_000;
 
 /// One group of people.
 struct Role {
@@ -111,7 +114,11 @@ fn are_people(host: &Host, names: &[String]) -> Result<(), String> {
             ));
         }
         match (host.accounts.user)(name) {
-            None => return Err(format!("there is no user {name:?} on this host")),
+            None => {
+                let users = (host.accounts.users)();
+                let people = users.iter().filter(|(_, uid)| PEOPLE.contains(uid));
+                return Err(unknown("user", name, people.map(|(person, _)| person.as_str())));
+            }
             Some(0) => return Err("root needs no group: name the people, or none".to_owned()),
             Some(_) => {}
         }

@@ -47,13 +47,21 @@ pub(super) fn apply(input: &Input<'_>, found: &mut Vec<LintFinding>) {
                 );
                 remarks.push(remark("accepts-everything", Severity::Note, message));
             } else if hit == 0 && !is_for_a_host(&acceptance.id) {
+                let is_own =
+                    |finding: &&LintFinding| finding.rules.first() == Some(&index) && finding.class.is_some();
+                let own = found.iter().filter(is_own).map(|finding| finding.id).collect::<BTreeSet<_>>();
                 let message = if catalog::kind(&acceptance.id).is_some() {
-                    format!("`accept_risk` names {:?}, and this rule has no such finding", acceptance.id)
-                } else {
-                    let is_own = |finding: &&LintFinding| {
-                        finding.rules.first() == Some(&index) && finding.class.is_some()
+                    let own = own.into_iter().collect::<Vec<_>>();
+                    let has = if own.is_empty() {
+                        "it has none".to_owned()
+                    } else {
+                        format!("it has {}", own.join(", "))
                     };
-                    let own = found.iter().filter(is_own).map(|finding| finding.id).collect::<BTreeSet<_>>();
+                    format!(
+                        "`accept_risk` names {:?}, and this rule has no such finding: {has}",
+                        acceptance.id
+                    )
+                } else {
                     format!("`accept_risk` names an {}", unknown("finding", &acceptance.id, own))
                 };
                 remarks.push(remark("accepts-nothing", Severity::Warning, message));

@@ -1,7 +1,7 @@
 //! `pack add`, `remove` and `update`: edits of the policy's files, accepted by `policy apply`.
 
 use super::added::{self, Added, file_name};
-use super::catalog::{find, installed, read_added};
+use super::catalog::{find, installed, not_added, read_added};
 use super::error::{CommandError, failed, usage};
 use super::fill::Values;
 use super::options::With;
@@ -69,7 +69,7 @@ pub fn remove(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Re
     let mut edits = Vec::new();
     for name in names {
         let Some(before) = read_added(host, name)? else {
-            return Err(failed(format!("pack {name:?} is not added; see `postern-admin pack list`")));
+            return Err(failed(not_added(host, name)?));
         };
         let keeps_old = before.is_edited;
         if keeps_old && !may_discard(&before, with, io)? {
@@ -88,7 +88,7 @@ pub fn update(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Re
     let packs = installed(host, io)?;
     let all = added::all(host).map_err(|error| failed(error.to_string()))?;
     if let Some(name) = names.iter().find(|name| all.iter().all(|added| added.name != **name)) {
-        return Err(usage(format!("pack {name:?} is not added; see `postern-admin pack list`")));
+        return Err(usage(not_added(host, name)?));
     }
     let mut outdated = Vec::new();
     for added in all.iter().filter(|added| names.is_empty() || names.contains(&added.name)) {

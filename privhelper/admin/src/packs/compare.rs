@@ -1,7 +1,7 @@
 //! `pack diff`: a pack's file beside what the installed pack makes of the same values.
 
 use super::added;
-use super::catalog::{find, installed, read_added};
+use super::catalog::{find, installed, not_added, read_added};
 use super::error::{CommandError, failed};
 use super::fill::Values;
 use super::variable::Variable;
@@ -16,7 +16,7 @@ pub fn diff(host: &Host, name: &str, json: bool, io: &mut Io<'_>) -> Result<Exit
     let packs = installed(host, io)?;
     let pack = find(&packs, name)?;
     let Some(before) = read_added(host, name)? else {
-        return Err(failed(format!("pack {name:?} is not added; see `postern-admin pack show {name}`")));
+        return Err(failed(not_added(host, name)?));
     };
     let value = |variable: &Variable| {
         let before = before.values.get(&variable.name).filter(|values| variable.check(values).is_ok());

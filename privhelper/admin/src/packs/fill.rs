@@ -18,7 +18,8 @@ pub fn fill(pack: &Pack, values: &Values) -> Result<String, String> {
         variable.check(given).map_err(|why| format!("{}: {why}", variable.name))?;
     }
     if let Some(name) = values.keys().find(|name| pack.variable(name).is_none()) {
-        return Err(format!("pack {} has no variable {name:?}", pack.about.name));
+        let known = pack.variables.iter().map(|variable| variable.name.as_str());
+        return Err(format!("pack {}: {}", pack.about.name, crate::text::unknown("variable", name, known)));
     }
     pack.body.split_inclusive('\n').map(|line| one_line(line, values)).collect()
 }

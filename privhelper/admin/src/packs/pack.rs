@@ -79,7 +79,7 @@ impl Pack {
         }
         let (head, body) = text.split_at(body_at(text));
         let Head { pack: about, variable: mut variables } =
-            toml::from_str(head).map_err(|error| error.to_string())?;
+            toml::from_str(head).map_err(|error| said(head, &error))?;
         if !is_name(&about.name) {
             return Err(format!("{:?} is no pack's name: write 1 to 40 of a-z, 0-9 and '-'", about.name));
         }
@@ -118,6 +118,12 @@ impl Pack {
             releases => releases.join(", "),
         }
     }
+}
+
+/// What is wrong with a head, with the line.
+fn said(head: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| head.get(..span.start)).unwrap_or_default();
+    format!("line {}: {}", before.matches('\n').count() + 1, crate::text::with_nearest(error.message()))
 }
 
 /// Whether this may name a pack.
@@ -180,8 +186,13 @@ fn is_installed(host: &Host, name: &str) -> bool {
     let wanted = format!("Package: {name}");
     status.split("\n\n").any(|entry| {
         let mut lines = entry.lines();
-        lines.any(|line| line == wanted) && entry.lines().any(|line| line == "Status: install ok installed")
+        lines.any(|line| line == wanted) && entry.lines().any(is_installed_now)
     })
+}
+
+/// Whether a `Status:` line is of an installed package. Its first word is what is wanted of it: `hold` of a held one.
+fn is_installed_now(line: &str) -> bool {
+    line.starts_with("Status: ") && line.ends_with(" ok installed")
 }
 
 fn has_unit(host: &Host, unit: &str) -> bool {

@@ -132,17 +132,37 @@ pub enum Confirmation {
 /// # Errors
 /// The output cannot be written.
 pub fn run_apply(host: &Host, confirmation: Confirmation, io: &mut Io<'_>) -> io::Result<Exit> {
-    run_edited(host, &[], confirmation, io)
+    run(host, &[], Unchanged::AcceptAgain, confirmation, io)
 }
 
 /// As [`run_apply`], with edits of the files: they are on the disk only once a person has agreed, and are taken back if the
-/// policy is not accepted.
+/// policy is not accepted. Without edits and without a difference nothing is written and nothing recorded, so that
+/// configuration management may repeat the command.
 ///
 /// # Errors
 /// The output cannot be written.
 pub fn run_edited(
     host: &Host,
     edits: &[Edit],
+    confirmation: Confirmation,
+    io: &mut Io<'_>,
+) -> io::Result<Exit> {
+    run(host, edits, Unchanged::Leave, confirmation, io)
+}
+
+/// What is done with a policy that is accepted already, from the same files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unchanged {
+    /// Its units are written again: `policy apply` mends what somebody took away.
+    AcceptAgain,
+    /// Nothing.
+    Leave,
+}
+
+fn run(
+    host: &Host,
+    edits: &[Edit],
+    unchanged: Unchanged,
     confirmation: Confirmation,
     io: &mut Io<'_>,
 ) -> io::Result<Exit> {
@@ -184,6 +204,11 @@ pub fn run_edited(
     let differs = show(old.as_ref(), &compiled, io)?;
     if differs && let Some(exit) = refused(confirmation, "Apply this policy?", io)? {
         return Ok(exit);
+    }
+    let is_as_accepted =
+        !differs && edits.is_empty() && old.as_ref().is_some_and(|old| old.positions == compiled.positions);
+    if is_as_accepted && unchanged == Unchanged::Leave {
+        return Ok(Exit::Done);
     }
     let replaced = match edit::write(&host.etc, edits) {
         Ok(replaced) => replaced,

@@ -53,12 +53,12 @@ fn is_client_a_program(user: &str, group: &str, accounts: Accounts) -> bool {
 pub(super) fn check_people(rule: &ParsedRule<'_>, accounts: Accounts) {
     let Some(at) = rule.table.place("people") else { return };
     for name in rule.rule.iter().flat_map(|rule| &rule.wire.people) {
-        let exists = match name.strip_prefix("group:") {
-            Some(group) => (accounts.group)(group).is_some(),
-            None => (accounts.user)(name).is_some(),
+        let missing = match name.strip_prefix("group:") {
+            Some(group) => (accounts.group)(group).is_none().then(|| accounts.no_group(group)),
+            None => (accounts.user)(name).is_none().then(|| accounts.no_user(name)),
         };
-        if !exists {
-            rule.table.warn(at, format!("there is no {name:?} on this host (`people`)"));
+        if let Some(why) = missing {
+            rule.table.warn(at, format!("{why} (`people`)"));
         } else if (accounts.user)(name) == Some(0) {
             rule.table.warn(at, "root has no session: it is never one of `people`");
         }
@@ -79,7 +79,7 @@ pub(super) fn check_as_user(
         Purpose::Apply => Severity::Error,
     };
     let Some(uid) = (host.accounts.user)(user.value) else {
-        let why = format!("there is no user {:?} on this host (`as`)", user.value);
+        let why = format!("{} (`as`)", host.accounts.no_user(user.value));
         return rule.table.note(user.at, why);
     };
     let is_member = |group: &str| host.group(group).is_some_and(|(_, members)| members.contains(&uid));
@@ -120,7 +120,7 @@ pub(super) fn check_client(table: Table<'_>, client: &root::Client, purpose: Pur
         table
             .error(at, format!("{name:?} belongs to one of Postern's own programs, which cannot be clients"));
     } else if !exists {
-        let why = format!("there is no {key} {name:?} on this host");
+        let why = if is_user { accounts.no_user(name) } else { accounts.no_group(name) };
         table.findings().borrow_mut().add(severity, table.source, at, why);
     }
 }

@@ -1,6 +1,5 @@
 //! Remarks that a reviewer should read first.
 
-use super::grants::is_unused;
 use super::idle::DAYS;
 use super::model::{Attention, Grant, Log, Person, Report};
 use crate::finding::Severity;
@@ -54,9 +53,8 @@ fn of_grant(grant: &Grant) -> Option<Attention> {
     why.extend(grant.accepted_risks.iter().map(|accepted| format!("accepts {}", accepted.finding)));
     let wide = grant.limits.iter().filter(|limit| limit.reach == Breadth::Wide);
     why.extend(wide.map(|limit| limit.words.clone()));
-    if is_unused(grant) {
-        why.push("granted, never used".to_owned());
-    }
+    let unused = grant.unused.as_ref().filter(|unused| unused.is_long);
+    why.extend(unused.map(|unused| format!("granted, {}", unused.words())));
     if grant.idle {
         why.push(format!("granted, not used in {DAYS} days"));
     }

@@ -1,8 +1,8 @@
 //! From the policy, the log and the host to a report.
 
 use super::attention::attention;
-use super::grants::{client, command, is_unused};
-use super::model::{Client, Log, PolicyFacts, PolicyStatus, Report, Summary};
+use super::grants::{client, command};
+use super::model::{Client, Grant, Log, PolicyFacts, PolicyStatus, Report, Summary};
 use super::overview::overview;
 use super::people;
 use crate::audit::uses::{self, RecordedPolicy, Uses};
@@ -115,12 +115,15 @@ fn summary(clients: &[Client]) -> Summary {
     let number = |decision| grants().filter(|grant| grant.decision == decision).count();
     let granting = || grants().filter(|grant| grant.decision != Decision::Deny);
     let has_log = grants().any(|grant| grant.uses.is_some());
+    let is_long = |grant: &&Grant| grant.unused.as_ref().is_some_and(|unused| unused.is_long);
+    // Of a rule that was used for the first time yesterday the log knows enough, too.
+    let knows = granting().all(|grant| grant.unused.as_ref().is_none_or(|unused| unused.is_long));
     Summary {
         allow: number(Decision::Allow),
         ask: number(Decision::Ask),
         deny: number(Decision::Deny),
         highest_risk: granting().filter_map(|grant| grant.risk).max().unwrap_or_default(),
-        never_used: has_log.then(|| granting().filter(|grant| is_unused(grant)).count()),
+        never_used: (has_log && knows).then(|| granting().filter(is_long).count()),
         idle: has_log.then(|| granting().filter(|grant| grant.idle).count()),
     }
 }

@@ -1,8 +1,8 @@
 //! Rules as grants: what a client may do, how far, at what risk, and how often it did.
 
-use super::idle::is_idle;
+use super::idle::{is_idle, unused};
 use super::model::{AcceptedRisk, Client, Command, Grant, Group, Objects, RefusalCount};
-use crate::audit::uses::{RuleUse, Uses};
+use crate::audit::uses::Uses;
 use crate::host::Host;
 use crate::limits::{self, duration};
 use crate::loaded_policy::{LoadedPolicy, decision_of};
@@ -78,6 +78,11 @@ fn grant(loaded: &LoadedPolicy, index: usize, rule: &root::Rule, uses: Option<&U
             .then(|| format!("{people} within {}", duration(rule.approval_ttl_s))),
         justification: remarks.justification,
         accepted_risks: accepted.collect(),
+        unused: counted
+            .as_ref()
+            .zip(uses)
+            .filter(|_| grants)
+            .and_then(|(own, uses)| unused(own, uses, &loaded.digest.to_string())),
         idle: grants && counted.as_ref().zip(uses).is_some_and(|(own, uses)| is_idle(own, uses)),
         uses: counted,
     }
@@ -146,10 +151,4 @@ pub fn command(command: &root::Command) -> Command {
         duration(command.timeout_s)
     );
     Command { name: command.name.clone(), argv: command.argv.clone(), runs }
-}
-
-/// Granted, and never used.
-pub fn is_unused(grant: &Grant) -> bool {
-    let never = |uses: &RuleUse| uses.used + uses.asked + uses.previewed == 0;
-    grant.decision != Decision::Deny && grant.uses.as_ref().is_some_and(never)
 }

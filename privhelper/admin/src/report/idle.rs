@@ -1,5 +1,6 @@
 //! Rules that nobody needed for a long time, by the log's own clock: its last record is now.
 
+use super::model::Unused;
 use crate::audit::uses::{RuleUse, Uses};
 
 /// From how many days without use a rule is named.
@@ -10,6 +11,24 @@ pub fn is_idle(own: &RuleUse, uses: &Uses) -> bool {
     let now = uses.head.as_ref().and_then(|(_, time)| day(time));
     let last = own.last.as_deref().and_then(day);
     now.zip(last).is_some_and(|(now, last)| now.saturating_sub(last) >= DAYS)
+}
+
+/// Since when a rule of this policy was not used, if it never was. A rule cannot be older than the log can tell: the log begins, or
+/// the policy was applied, and an earlier policy may not have had the rule.
+pub fn unused(own: &RuleUse, uses: &Uses, policy: &str) -> Option<Unused> {
+    if own.used + own.asked + own.previewed > 0 {
+        return None;
+    }
+    let first = uses.first.as_deref()?;
+    let (since, reason) = match &uses.in_force {
+        Some(known) if known.policy != policy => return None,
+        // A log that begins with a start was begun under a policy that was applied before.
+        Some(known) if known.by_uid.is_some() => (known.time.as_str(), "the policy was applied then"),
+        Some(_) | None => (first, "the log begins there"),
+    };
+    let now = uses.head.as_ref().and_then(|(_, time)| day(time));
+    let is_long = now.zip(day(since)).is_some_and(|(now, since)| now.saturating_sub(since) >= DAYS);
+    Some(Unused { since: since.get(..10)?.to_owned(), reason, is_long })
 }
 
 /// Days since 1970-01-01 of a record's time (Hinnant's days from civil). A month begins in March, so that the leap day is a year's last.

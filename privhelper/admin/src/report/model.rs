@@ -104,7 +104,7 @@ pub struct Summary {
     pub deny: usize,
     /// The highest risk of a rule that allows or asks.
     pub highest_risk: u32,
-    /// Rules that allow or ask and were never used; none without a log.
+    /// Rules that allow or ask and were never used; none where the log does not know of 90 days.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub never_used: Option<usize>,
     /// Rules that allow or ask and were used, but not in the log's last 90 days; none without a log.
@@ -214,6 +214,28 @@ pub struct Grant {
     pub uses: Option<RuleUse>,
     /// It was used, but not in the log's last 90 days.
     pub idle: bool,
+    /// It allows or asks, and the log has no use of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unused: Option<Unused>,
+}
+
+/// A grant without a use in the log.
+#[derive(Debug, Serialize)]
+pub struct Unused {
+    /// The day from which the log could know of one.
+    pub since: String,
+    /// Why not from an earlier day.
+    pub reason: &'static str,
+    /// Whether that is 90 days or more before the log's last record.
+    pub is_long: bool,
+}
+
+impl Unused {
+    /// `not used since 2026-08-23 (the log begins there)`
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!("not used since {} ({})", self.since, self.reason)
+    }
 }
 
 /// Patterns of one kind.

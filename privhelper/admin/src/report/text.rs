@@ -1,8 +1,7 @@
 //! The report for a terminal.
 
-use super::grants::is_unused;
 use super::idle::DAYS;
-use super::model::{Client, Grant, Line, Log, Overview, People, Person, PolicyFacts, Report};
+use super::model::{Client, Grant, Line, Log, Overview, People, Person, PolicyFacts, Report, Unused};
 use crate::limits::Breadth;
 use crate::policy::apply::short;
 use crate::text::{count, escape};
@@ -234,9 +233,7 @@ pub fn used(grant: &Grant) -> (String, Vec<String>) {
     };
     let mut words = Vec::new();
     if grant.decision != Decision::Deny {
-        if is_unused(grant) {
-            words.push("granted, never used".to_owned());
-        }
+        words.extend(grant.unused.as_ref().map(Unused::words));
         if grant.idle {
             words.push(format!("granted, not used in {DAYS} days"));
         }

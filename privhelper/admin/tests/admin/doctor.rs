@@ -2,7 +2,7 @@
 
 use crate::log::Log;
 use crate::support::{GOOD, SITE, TestHost, accounts, end, event};
-use postern_admin::doctor::{LISTENERS, State, powers};
+use postern_admin::doctor::{LISTENERS, State, capabilities, powers};
 use postern_admin::host::Accounts;
 use postern_admin::io::Exit;
 use postern_admin::lint::facts::{Facts, Group, Inode, User};
@@ -370,6 +370,107 @@ fn finds_powers_of_the_agent_beside_the_policy() {
         write(&root.path().join("etc/doas.conf"), line);
         assert_eq!(!mends(&agent(&[])).is_empty(), is_named, "{line}");
     }
+}
+
+#[test]
+fn finds_rules_of_polkit_that_name_the_agent_or_its_group() {
+    let found = |name: &str, text: &str| {
+        let root = tempfile::tempdir().unwrap();
+        write(&root.path().join(name), text);
+        let wrong = powers::of(&agent(&[("web", 991)]), root.path()).into_iter();
+        wrong
+            .filter(|check| check.state == State::Wrong)
+            .map(|check| (check.detail, check.mend.unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let yes = "  if (subject.user == \"postern\") { return polkit.Result.YES; }\n";
+    for directory in ["etc", "run", "usr/share", "usr/local/share"] {
+        let name = format!("{directory}/polkit-1/rules.d/50-site.rules");
+        let line = yes.trim();
+        assert_eq!(
+            found(&name, yes),
+            [(format!("postern is named in /{name}: {line}"), format!("edit /{name}"))]
+        );
+    }
+    let rules = "etc/polkit-1/rules.d/50-site.rules";
+    for (text, is_named) in [
+        ("if (subject.isInGroup('web')) return 'yes';", true),
+        ("polkit.addAdminRule(function() { return [`unix-group:web`]; });", true),
+        ("polkit.addAdminRule(function() { return [\"unix-user:990\"]; });", true),
+        ("polkit.addAdminRule(function() { return [\"unix-group:sudo\"]; });", false),
+        ("if (subject.user == \"posternx\") return polkit.Result.YES;", false),
+        ("if (subject.user == \"postern\") return polkit.Result.NO;", false),
+        ("// if (subject.user == \"postern\") return polkit.Result.YES;", false),
+        ("if (action.id == \"org.x\") return polkit.Result.YES; // not for postern", false),
+    ] {
+        assert_eq!(!found(rules, text).is_empty(), is_named, "{text}");
+    }
+    assert!(found("etc/polkit-1/rules.d/README", yes).is_empty(), "polkit reads no other name");
+    let pkla = "var/lib/polkit-1/localauthority/50-local.d/a.pkla";
+    for (text, is_named) in [
+        ("[a]\nIdentity=unix-user:bob;unix-user:postern\nAction=*\nResultAny=yes\n", true),
+        ("[a]\nIdentity = unix-group:web\nResultActive = auth_self\n", true),
+        ("[a]\nIdentity=unix-user:*\nResultAny=yes\n", true),
+        ("[a]\nIdentity=unix-user:postern\nResultAny=auth_admin\nResultActive=no\n", false),
+        ("[a]\nIdentity=unix-user:postern\n[b]\nResultAny=yes\n", false),
+        ("[a]\nIdentity=unix-user:bob\nResultAny=yes\n", false),
+    ] {
+        assert_eq!(!found(pkla, text).is_empty(), is_named, "{text}");
+    }
+}
+
+#[test]
+fn finds_programs_with_powers_that_the_agent_can_run() {
+    let root = tempfile::tempdir().unwrap();
+    let program = root.path().join("usr/bin/tool");
+    write(&program, "");
+    fs::set_permissions(root.path().join("usr/bin"), fs::Permissions::from_mode(0o755)).unwrap();
+    let gid = nix::unistd::getegid().as_raw();
+    let found = |mode: u32, groups: &[(&str, u32)]| {
+        fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
+        let checks = powers::of(&agent(groups), root.path()).into_iter();
+        checks.filter(|check| check.state == State::Wrong).map(|check| check.detail).collect::<Vec<_>>()
+    };
+    let tools = [("tools", gid)];
+    let as_owner = "/usr/bin/tool: postern can run it as its owner as a member of tools";
+    assert_eq!(found(0o4750, &tools), [as_owner]);
+    // Everybody's, nobody's, and a group's without the bit.
+    for (mode, groups) in [(0o4755, &tools[..]), (0o4750, &[("web", 991)]), (0o4700, &tools), (0o750, &tools)]
+    {
+        assert!(found(mode, groups).is_empty(), "{mode:o} {groups:?}");
+    }
+    // CAP_SETUID is the eighth bit, CAP_NET_RAW the fourteenth, CAP_BPF the eighth of the second word.
+    let of = |low: u32, high: u32| {
+        let words = [0x0200_0001, low, 0, high, 0];
+        words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect::<Vec<_>>()
+    };
+    let names =
+        |value: &[u8]| capabilities::capabilities(value).iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(names(&of(1 << 7 | 1 << 13, 1 << 7)), ["CAP_SETUID", "CAP_NET_RAW", "CAP_BPF"]);
+    for (value, none) in [(of(0, 0), true), (Vec::new(), true), (vec![1, 0, 0, 2, 128], true)] {
+        assert_eq!(names(&value).is_empty(), none, "{value:?}");
+    }
+    let set = |value: &[u8]| {
+        rustix::fs::setxattr(&program, "security.capability", value, rustix::fs::XattrFlags::empty())
+    };
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    if set(&of(1 << 7, 0)).is_err() {
+        eprintln!("this user may not give a file capabilities: only their form was tested");
+        return;
+    }
+    assert_eq!(found(0o755, &[]), ["/usr/bin/tool: postern can run it with CAP_SETUID"]);
+    assert!(found(0o750, &[]).is_empty(), "it cannot run it");
+    assert_eq!(
+        found(0o750, &tools),
+        ["/usr/bin/tool: postern can run it with CAP_SETUID as a member of tools"]
+    );
+    // What ping has is everybody's, and a power where only a group has it.
+    set(&of(1 << 13, 0)).unwrap();
+    assert!(found(0o755, &tools).is_empty());
+    assert_eq!(
+        found(0o750, &tools),
+        ["/usr/bin/tool: postern can run it with CAP_NET_RAW as a member of tools"]
+    );
 }
 
 #[test]

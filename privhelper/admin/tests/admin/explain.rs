@@ -158,10 +158,26 @@ fn a_unit_is_explained_under_its_own_name_too_where_the_host_knows_the_request_a
     for say in [
         "ALLOWED: unit.restart nginx.service",
         "REFUSED (no_grant): unit.restart ssh.service",
-        "on this host nginx.service is an alias of ssh.service",
+        "on this host nginx.service is an alias of ssh.service, which must be granted too",
     ] {
         assert!(ran.out.contains(say), "no {say:?} in\n{}", ran.out);
     }
+    // The other way round: the unit is granted, and the request has its alias.
+    let of_nginx = |unit: &str| {
+        std::fs::write(host.host.systemctl.as_ref().unwrap(), "#!/bin/sh\necho Id=nginx.service\n").unwrap();
+        explain(&host, &format!("unit.restart {unit}"))
+    };
+    let ran = of_nginx("web");
+    assert_eq!(ran.exit, Exit::Refused, "{}", ran.out);
+    for say in [
+        "REFUSED (no_grant): unit.restart web.service",
+        "ALLOWED: unit.restart nginx.service",
+        "on this host web.service is an alias of nginx.service, which is granted: request nginx.service",
+    ] {
+        assert!(ran.out.contains(say), "no {say:?} in\n{}", ran.out);
+    }
+    // By its own name there is nothing to say of an alias.
+    assert!(!of_nginx("nginx").out.contains("alias of"), "the control");
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn lists_every_rule_once_in_each_format() {
             "bob (1001)",
             "other units may change too",
             "very high",
-            "granted, never used",
+            "not used since 2026-11-21 (the policy was applied then)",
             "the chain of 34 records holds",
         ] {
             assert!(
@@ -80,10 +80,7 @@ fn lists_every_rule_once_in_each_format() {
 fn reports_numbers_people_and_status_of_the_policy() {
     let host = site::host();
     let data = data(&host);
-    assert_eq!(
-        data["summary"],
-        json!({ "allow": 5, "ask": 1, "deny": 1, "highest_risk": 80, "never_used": 2, "idle": 0 })
-    );
+    assert_eq!(data["summary"], json!({ "allow": 5, "ask": 1, "deny": 1, "highest_risk": 80, "idle": 0 }));
     assert_eq!(data["policy"]["digest"], site::digest(&host));
     assert_eq!(data["policy"]["standing"], "accepted");
     let person = |name: &str, uid: u32| json!({ "name": name, "uid": uid });
@@ -172,7 +169,7 @@ fn reports_an_unreadable_log_and_counts_no_uses() {
     for form in ["text", "md", "html"] {
         let out = report(&host, &["--format", form]).out;
         assert!(out.contains("there is no audit log in"), "{form}: {out}");
-        assert!(!out.contains("granted, never used.") && !out.contains("last 2026"), "{form}: {out}");
+        assert!(!out.contains("not used since") && !out.contains("last 2026"), "{form}: {out}");
     }
 }
 
@@ -454,10 +451,51 @@ fn names_rules_that_were_not_used_in_the_last_90_days_of_the_log() {
     assert_eq!((&found["summary"]["never_used"], &found["summary"]["idle"]), (&json!(2), &json!(4)));
     assert_eq!(grant(&found, "look-at-units")["idle"], true);
     assert_eq!(grant(&found, "never-the-way-in")["idle"], false, "a denial is not for use");
-    assert!(report(&host, &[]).out.contains("granted, not used in 90 days"));
+    let out = report(&host, &[]).out;
+    assert!(out.contains("granted, not used in 90 days"), "{out}");
+    assert_eq!(grant(&found, "team-restart")["unused"]["since"], "2026-08-23");
+    let named = found["attention"].to_string();
+    assert!(named.contains("granted, not used since 2026-08-23 (the policy was applied then)"), "{named}");
     let text = fs::read_to_string(host.host.log.join("audit.jsonl")).unwrap();
     fs::write(host.host.log.join("audit.jsonl"), text.replace(before, "2026-08-24T04:13:14")).unwrap();
-    assert_eq!(data(&host)["summary"]["idle"], 0);
+    let found = data(&host);
+    assert_eq!((&found["summary"]["idle"], found["summary"].get("never_used")), (&json!(0), None));
+}
+
+#[test]
+fn names_no_rule_that_is_younger_than_the_log_knows() {
+    let host = site::host();
+    let path = host.host.log.join("audit.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let unused = |found: &Value| {
+        let named = found["attention"].to_string();
+        (grant(found, "team-restart")["unused"].clone(), named.contains("not used since"))
+    };
+    let since = |day: &str, reason: &str, is_long: bool| json!({ "since": day, "reason": reason, "is_long": is_long });
+    // A policy that was applied a moment ago, in a log of today.
+    let found = data(&host);
+    assert_eq!(unused(&found), (since("2026-11-21", "the policy was applied then", false), false));
+    assert!(report(&host, &[]).out.contains("not used since 2026-11-21"));
+    // An old log does not make the rule old: its policy is of today.
+    let old = text.replacen("2026-11-21T04:13:14", "2025-01-01T04:13:14", 1);
+    fs::write(&path, &old).unwrap();
+    assert_eq!(unused(&data(&host)), (since("2026-11-21", "the policy was applied then", false), false));
+    // Nobody applied it in what is left of the log.
+    let rotated = text
+        .lines()
+        .filter(|line| !line.contains("policy_applied"))
+        .fold(String::new(), |all, line| all + line + "\n");
+    let digest = site::digest(&host);
+    let rotated = rotated.replacen("\"policy\":\"00\"", &format!("\"policy\":\"{digest}\""), 1);
+    let before = rotated.replacen("2026-11-21T04:13:14", "2026-08-23T04:13:14", 1);
+    fs::write(&path, &before).unwrap();
+    assert_eq!(unused(&data(&host)), (since("2026-08-23", "the log begins there", true), true));
+    let later = rotated.replacen("2026-11-21T04:13:14", "2026-08-24T04:13:14", 1);
+    fs::write(&path, &later).unwrap();
+    assert_eq!(unused(&data(&host)), (since("2026-08-24", "the log begins there", false), false));
+    // Under another policy the log says nothing of this rule.
+    fs::write(&path, text.replace(&digest, &"0".repeat(64))).unwrap();
+    assert_eq!(unused(&data(&host)), (Value::Null, false));
 }
 
 #[test]

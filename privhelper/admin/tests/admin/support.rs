@@ -3,7 +3,7 @@
 use clap::Parser;
 use postern_admin::cli::{self, Cli};
 use postern_admin::host::Accounts;
-use postern_admin::host::Host;
+use postern_admin::host::{Host, ModelPorts};
 use postern_admin::io::{Answers, Exit, Io};
 use postern_admin::programs::Programs;
 use postern_policy::Identity;
@@ -112,6 +112,8 @@ impl TestHost {
                 1001 => "bob".to_owned(),
                 other => other.to_string(),
             },
+            // Nothing listens there: a test that wants a model brings it.
+            model_ports: ModelPorts { ollama: 1, llama_cpp: 1 },
             login_uid: || None,
             primary: |gid| if gid == 991 { vec![1001] } else { Vec::new() },
             programs: programs(directory.path()),
@@ -310,6 +312,14 @@ pub fn accounts() -> Accounts {
             "postern-auditors" => Some((902, Vec::new())),
             _ => None,
         },
+        users: || {
+            ["root", "postern", "alice", "carol"]
+                .map(str::to_owned)
+                .into_iter()
+                .zip([0, 990, 1000, 1002])
+                .collect()
+        },
+        groups: || vec!["web".to_owned(), "wheel".to_owned()],
     }
 }
 
@@ -321,6 +331,8 @@ pub fn every_account() -> Accounts {
             let is_ours = name.starts_with("postern-");
             Some((if is_ours { nix::unistd::getegid().as_raw() } else { own_id(name) }, Vec::new()))
         },
+        users: Vec::new,
+        groups: Vec::new,
     }
 }
 

@@ -332,7 +332,12 @@ pub fn compile(text: &str) -> (impl PartialEq + std::fmt::Debug + use<>, Vec<Str
         text: text.to_owned(),
     };
     // Every name is an account with an id of its own.
-    let accounts = Accounts { user: |name| Some(id(name)), group: |name| Some((id(name), Vec::new())) };
+    let accounts = Accounts {
+        user: |name| Some(id(name)),
+        group: |name| Some((id(name), Vec::new())),
+        users: Vec::new,
+        groups: Vec::new,
+    };
     let host = Host { accounts, localtime: "/no/time/zone".into(), ..Host::real() };
     let (found, compiled) =
         postern_admin::policy::check(&[source], Findings::default(), Purpose::Review, &host);

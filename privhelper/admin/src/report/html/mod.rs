@@ -89,7 +89,9 @@ fn origin(report: &Report) -> Markup {
             li { strong { (summary.highest_risk) } span { "highest risk, of 100" } }
             li {
                 strong { (summary.never_used.map_or_else(|| "?".to_owned(), |unused| unused.to_string())) }
-                span { "granted, never used" }
+                span {
+                    (if summary.never_used.is_some() { "granted, never used" } else { "never used: the log is younger than 90 days" })
+                }
             }
             @if let Some(idle) = summary.idle.filter(|idle| *idle > 0) {
                 li { strong { (idle) } span { "granted, not used in 90 days" } }

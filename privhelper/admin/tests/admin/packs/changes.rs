@@ -160,6 +160,34 @@ fn update_takes_up_a_new_version_with_the_values_that_were_given() {
 }
 
 #[test]
+fn the_same_again_writes_nothing_and_asks_nothing_of_the_recorder() {
+    let host = host();
+    done(&host.run(&["pack", "add", "web-nginx", "--yes"]));
+    let (state, units) = (host.state(), host.units());
+    // A unit that somebody took away: only `policy apply` is for mending.
+    let gone = units.first().map(|(path, _)| path.clone()).unwrap();
+    fs::remove_file(&gone).unwrap();
+    let recorder = host.answering(|method, _| panic!("{method} was called"));
+    for command in [&["pack", "add", "web-nginx", "--yes"][..], &["pack", "update", "--yes"]] {
+        let again = host.run(command);
+        done(&again);
+        assert!(!again.out.contains("accepted:"), "{}", again.out);
+    }
+    assert!(recorder.finish().is_empty());
+    assert_eq!(host.state(), state);
+    assert!(!gone.exists());
+    done(&host.run(&["policy", "apply", "--yes"]));
+    assert_eq!(host.units(), units);
+    // A rule in another line is another position of it, which tools name: accepted again.
+    let policy = fs::read_to_string(host.host.etc.join("policy.toml")).unwrap();
+    host.write("policy.toml", format!("# moved\n{policy}"));
+    let moved = host.run(&["pack", "add", "web-nginx", "--yes"]);
+    done(&moved);
+    assert!(moved.out.contains("accepted:"), "{}", moved.out);
+    assert_ne!(host.state(), state);
+}
+
+#[test]
 fn remove_takes_the_file_and_its_grants_away() {
     let host = host();
     let before = host.run(&["policy", "explain", "unit.reload", "nginx"]).exit;
@@ -169,7 +197,9 @@ fn remove_takes_the_file_and_its_grants_away() {
     done(&host.run(&["pack", "remove", "web-nginx", "--yes"]));
     assert_eq!(file(&host), None);
     assert_eq!(host.run(&["policy", "explain", "unit.reload", "nginx"]).exit, Exit::Refused);
-    assert_eq!(host.run(&["pack", "remove", "web-nginx", "--yes"]).exit, Exit::Failed);
+    let again = host.run(&["pack", "remove", "web-ngin", "--yes"]);
+    assert_eq!(again.exit, Exit::Failed);
+    assert!(again.err.contains("unknown added pack \"web-ngin\" (permitted: diagnostics)"), "{}", again.err);
     let list: Value = serde_json::from_str(&host.run(&["pack", "list", "--json"]).out).unwrap();
     let added = list["packs"].as_array().unwrap().iter().filter(|pack| !pack["added"].is_null());
     assert_eq!(added.map(|pack| pack["name"].as_str().unwrap()).collect::<Vec<_>>(), ["diagnostics"]);
@@ -198,4 +228,46 @@ fn a_pack_is_offered_where_its_package_or_unit_is() {
     fs::create_dir_all(&units).unwrap();
     fs::write(units.join("nftables.service"), "").unwrap();
     assert!(offered(&host).contains(&"firewall-nft".to_owned()));
+    // A held package is installed; one that is to be installed or is only unpacked is not.
+    for state in ["install ok not-installed", "install ok unpacked", "hold ok config-files"] {
+        fs::write(dpkg.join("status"), entry(state)).unwrap();
+        assert!(!offered(&host).contains(&"web-nginx".to_owned()), "{state}");
+    }
+    fs::write(dpkg.join("status"), entry("hold ok installed")).unwrap();
+    assert!(offered(&host).contains(&"web-nginx".to_owned()));
+    // Packages from elsewhere are found by their units.
+    for (unit, pack) in [
+        ("postgresql.service", "postgres"),
+        ("docker.service", "containers"),
+        ("certbot.timer", "tls-certbot"),
+    ] {
+        assert!(!offered(&host).contains(&pack.to_owned()), "{pack}");
+        fs::write(units.join(unit), "").unwrap();
+        assert!(offered(&host).contains(&pack.to_owned()), "{pack}");
+    }
+}
+
+#[test]
+fn packs_of_running_units_are_proposed_first_and_those_of_stopped_ones_last() {
+    let mut host = host();
+    let status =
+        ["fail2ban", "nginx", "restic"].map(|name| format!("Package: {name}\nStatus: hold ok installed\n\n"));
+    let dpkg = host.host.root.join("var/lib/dpkg");
+    fs::create_dir_all(&dpkg).unwrap();
+    fs::write(dpkg.join("status"), status.concat()).unwrap();
+    let proposed = |host: &TestHost| {
+        let ran = host.answer(&["init", "--tasks=none", "--approve=none", "--look=none"], "");
+        let words = ran.err.split("none is an answer) [").nth(1).unwrap().split(']').next().unwrap();
+        words.to_owned()
+    };
+    // Without systemd nothing is known to run.
+    assert_eq!(proposed(&host), "backup-restic, fail2ban, web-nginx");
+    let systemctl = host.host.etc.join("systemctl");
+    let shown = "Id=fail2ban.service\nActiveState=inactive\n\nId=nginx.service\nActiveState=active\n";
+    let script = format!("#!/bin/sh\ntest \"$1 $5\" = 'show fail2ban.service' && printf '{shown}'\n");
+    fs::write(&systemctl, script).unwrap();
+    fs::set_permissions(&systemctl, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir_all(&host.host.systemd).unwrap();
+    host.host.systemctl = Some(systemctl);
+    assert_eq!(proposed(&host), "web-nginx, backup-restic, fail2ban");
 }

@@ -139,7 +139,7 @@ fn takes_other_values_than_its_examples_and_several_where_it_asks_for_several() 
             });
             // A reason for a finding that these values do not have is no harm.
             let left = findings.iter().filter(|one| is_unaccepted(one)).map(ToString::to_string);
-            let left = left.filter(|text| !text.ends_with("this rule has no such finding"));
+            let left = left.filter(|text| !text.contains("this rule has no such finding"));
             assert_eq!(left.collect::<Vec<_>>(), [""; 0], "{}", pack.about.name);
         }
     }

@@ -175,4 +175,14 @@ fn what_is_no_pack_is_refused() {
     for text in broken {
         assert!(Pack::parse(&text).is_err(), "{}", text.get(..200).unwrap_or(&text));
     }
+    let why = Pack::parse(&PACK.replace("version = 3", "version = 3\nsumary = \"x\"")).unwrap_err();
+    assert!(
+        why.starts_with("line ")
+            && why.contains("unknown field `sumary`: did you mean `summary`? (permitted: "),
+        "{why}"
+    );
+    let unknown =
+        values(&[("client", &["agent"]), ("names", &["a"]), ("where", &["/srv/y"]), ("name", &["x"])]);
+    let why = fill(&Pack::parse(PACK).unwrap(), &unknown).unwrap_err();
+    assert!(why.contains("unknown variable \"name\": did you mean `names`? (permitted: "), "{why}");
 }

@@ -1,0 +1,68 @@
+//! Programs with powers of their own that a user can run: file capabilities (capabilities(7)), and setuid for one group alone.
+
+use crate::lint::facts::User;
+use caps::Capability;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// The extended attribute, and its longest form.
+const ATTRIBUTE: &str = "security.capability";
+const ATTRIBUTE_MAX: usize = 24;
+/// Capabilities that programs of Debian give everybody: an address for ping, a low port, a priority, locked memory.
+const COMMON: [Capability; 5] = [
+    Capability::CAP_NET_RAW,
+    Capability::CAP_NET_BIND_SERVICE,
+    Capability::CAP_NET_BROADCAST,
+    Capability::CAP_SYS_NICE,
+    Capability::CAP_IPC_LOCK,
+];
+const SETUID: u32 = 0o4000;
+
+/// What a user can do with a program that others cannot, or should not; in words.
+pub fn power(user: &User, path: &Path, facts: &Metadata) -> Option<String> {
+    let (is_owner, group) = (facts.uid() == user.uid, user.groups.iter().find(|own| own.gid == facts.gid()));
+    let mode = facts.mode();
+    let (runs, by_group) = match (is_owner, group) {
+        (true, _) => (mode & 0o100 != 0, None),
+        (false, Some(group)) => (mode & 0o010 != 0, Some(group)),
+        (false, None) => (mode & 0o001 != 0, None),
+    };
+    if !runs {
+        return None;
+    }
+    let is_for_all = mode & 0o001 != 0;
+    let by = by_group.filter(|_| !is_for_all).map(|group| format!(" as a member of {}", group.name));
+    let mut found = capabilities(&attribute(path).unwrap_or_default());
+    // What anybody can do with a program is a power where it is more than programs of the distribution have.
+    found.retain(|capability| by.is_some() || !COMMON.contains(capability));
+    let by = by.unwrap_or_default();
+    if !found.is_empty() {
+        let names = found.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        return Some(format!("can run it with {names}{by}"));
+    }
+    let is_for_the_group = mode & SETUID != 0 && !is_for_all && facts.uid() != user.uid;
+    is_for_the_group.then(|| format!("can run it as its owner{by}"))
+}
+
+/// The attribute of a file; none if it has none.
+fn attribute(path: &Path) -> Option<Vec<u8>> {
+    let mut value = vec![0; ATTRIBUTE_MAX];
+    let length = rustix::fs::lgetxattr(path, ATTRIBUTE, value.as_mut_slice()).ok()?;
+    value.truncate(length);
+    Some(value)
+}
+
+/// The permitted capabilities in the value of the attribute: `struct vfs_cap_data` of linux/capability.h, in revisions 2 and 3.
+#[must_use]
+pub fn capabilities(value: &[u8]) -> Vec<Capability> {
+    let word = |at: usize| {
+        let bytes = value.get(at..at + 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
+        u64::from(bytes.map_or(0, u32::from_le_bytes))
+    };
+    // Permitted and inheritable bits alternate: the upper half is the third pair's first.
+    let permitted = word(4) | (word(12) << 32);
+    let mut found = caps::all().into_iter().filter(|one| permitted & one.bitmask() != 0).collect::<Vec<_>>();
+    found.sort_by_key(|one| one.index());
+    found
+}
