@@ -379,7 +379,7 @@ fn others() -> World {
 }
 
 /// An order for what is not a file, with facts that are true.
-fn other_order(world: &World, id: &str, family: &str, name: &str) -> (root::Claim, root::Order) {
+pub fn other_order(world: &World, id: &str, family: &str, name: &str) -> (root::Claim, root::Order) {
     let meta = meta_with(id, Mode::Execute);
     let (verb, target, body, facts) = match family {
         "units" => {
