@@ -41,9 +41,15 @@ fn does_the_main_job(release: Release) {
     let visitor: u64 = host.shell("id -u visitor").ok().trim().parse().expect("a uid");
     assert_eq!(begun["claimed_by"]["uid"], visitor, "the person behind the task is named as a claim");
     let _ = host.visitor(&["postern", "service", "restart", "nginx"]).ok();
-    // Files, units and packages: root named each effect in the journal before it acted.
+    host.grant(
+        "[[command]]\nname = \"look\"\nargv = [\"/usr/bin/uname\", \"-s\"]\n\
+         [[rule]]\nid = \"look\"\nclient = \"agent\"\nverbs = [\"command.run\"]\ncommands = [\"look\"]\n\
+         decision = \"allow\"\njustification = \"one effect of each program of root\"\n",
+    );
+    assert_eq!(host.visitor(&["postern", "command", "look"]).ok(), "Linux\n");
+    // Files, units, packages and commands: root named each effect in the journal before it acted.
     let verified = host.root(&["postern-admin", "audit", "verify", "--journal"]).ok();
-    assert!(verified.contains("journal: 3 lines of root's, 3 effects as recorded"), "{verified}");
+    assert!(verified.contains("journal: 4 lines of root's, 4 effects as recorded"), "{verified}");
     let shown = host.root(&["postern-admin", "audit", "show"]).ok();
     assert!(shown.contains("package.install") && shown.contains("file.write"), "{shown}");
 

@@ -168,18 +168,21 @@ pub struct Processes {
     gateways: Running,
     _gateway_socket: programs::Listener,
     jobs: [(&'static str, Running); 2],
-    /// The world that they share. Its own programs listen elsewhere and are not used.
+    /// The world that they share. Its own programs listen elsewhere and are not used; those of root are stopped.
     pub world: World,
     broker: Arc<postern_broker::state::State>,
 }
 
 impl Processes {
     /// Starts them on a new world; `program` is the binary `corridor-program`.
-    pub fn new(program: &str, world: World) -> Self {
+    pub fn new(program: &str, mut world: World) -> Self {
         let (at, program) = (world.path(""), Path::new(program));
-        // Its own programs make their keys: two at once would take each other's temporary file away.
+        // Its own programs make their keys, and take up what was under way whenever they start: on one state there is one of
+        // each.
         let has_key = |state: &str| world.path(state).join("key").exists();
         crate::eventually("its own programs have started", || has_key("files") && has_key("root"));
+        world.files.stop();
+        world.units.stop();
         // Other sockets, and a log of their own.
         for name in ["recorder", "files", "units", "probe", "asked"] {
             std::fs::remove_file(at.join(format!("{name}.sock"))).unwrap();

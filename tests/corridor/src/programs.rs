@@ -46,14 +46,22 @@ impl Root {
     pub fn terminate(&self) {
         (&self.signal).write_all(&[1]).unwrap();
     }
+
+    /// Ends the program for good.
+    pub fn stop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        self.is_over.store(true, Ordering::Relaxed);
+        self.terminate();
+        // A thread that panicked has said so. Where the test did, an order may wait for what it will not do any more.
+        if !std::thread::panicking() {
+            drop(thread.join());
+        }
+    }
 }
 
 impl Drop for Root {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        self.terminate();
-        // A thread that panicked has said so. Where the test did, an order may wait for what it will not do any more.
-        drop(self.thread.take().filter(|_| !std::thread::panicking()).map(JoinHandle::join));
+        self.stop();
     }
 }
 

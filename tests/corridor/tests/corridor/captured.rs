@@ -1,6 +1,7 @@
 //! A captured broker sends any frame to the recorder. It gets what the policy allows to some client without asking,
 //! recorded, and nothing else.
 
+use crate::commands::{command, program};
 use postern_corridor::{
     ANN, BOB, BOOT_ID, CLIENT_UID, OPERATOR, OTHER_OPERATOR, STRANGER_UID, World, accepted, changing,
     eventually, meta_with, new_id, rule, strings, write_request,
@@ -11,6 +12,7 @@ use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Completed, Mode, Status};
 use prost::Message;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 
 /// Frames received on a connection.
@@ -39,7 +41,12 @@ impl Reply {
 
 /// Reads to the last frame.
 fn read(stream: &mut UnixStream) -> Reply {
-    let mut reply = Reply::default();
+    read_all(stream).0
+}
+
+/// Reads to the last frame, and returns the output of the events too.
+fn read_all(stream: &mut UnixStream) -> (Reply, Vec<u8>) {
+    let (mut reply, mut output) = (Reply::default(), Vec::new());
     while let Ok(Some((kind, payload))) = link::read(stream) {
         match kind {
             Kind::Recorded => {
@@ -48,11 +55,17 @@ fn read(stream: &mut UnixStream) -> Reply {
             }
             Kind::Close => reply.close = Some(link::strict(&payload).unwrap()),
             Kind::Recalled => reply.recalled = Some(link::strict(&payload).unwrap()),
-            Kind::Event | Kind::Parked => {}
+            Kind::Event => {
+                let event: wire::Event = link::strict(&payload).unwrap();
+                if let Some(wire::event::Kind::Output(part)) = event.kind {
+                    output.extend(part.data);
+                }
+            }
+            Kind::Parked => {}
             other => panic!("{other:?} from the recorder"),
         }
     }
-    reply
+    (reply, output)
 }
 
 pub fn policy(world: &World) -> Digest {
@@ -103,7 +116,6 @@ pub fn order(world: &World, id: &str, path: &str, content: &[u8]) -> root::Order
 
 /// Facts of a file that does not exist, or as it is.
 pub fn facts(path: &str) -> root::Facts {
-    use std::os::unix::fs::MetadataExt;
     let path = path.to_owned();
     let file = fs::metadata(&path).map_or_else(
         |_| root::FileFacts { path: path.clone(), ..root::FileFacts::default() },
@@ -122,22 +134,52 @@ pub fn facts(path: &str) -> root::Facts {
 }
 
 fn send(world: &World, claim: root::Claim, order: &[u8], content: &[u8]) -> UnixStream {
+    send_all(world, claim, order, &[content])
+}
+
+/// Sends an order with the content of each of its files.
+fn send_all(world: &World, claim: root::Claim, order: &[u8], contents: &[&[u8]]) -> UnixStream {
     let mut stream = world.as_broker();
     let execute = root::RecorderOrder {
         claim: Some(claim),
         order: order.to_vec(),
         body_sha256: vec![1; 32],
-        content_bytes: content.len() as u64,
+        content_bytes: contents.iter().map(|content| content.len() as u64).sum(),
         secrets: false,
     };
     link::open(&mut stream, Kind::RecorderExecute, &execute).unwrap();
     // Refused content is not read.
-    drop(link::send_content(&mut stream, content));
+    drop(contents.iter().try_for_each(|content| link::send_content(&mut stream, content)));
     stream
 }
 
 fn execute(world: &World, claim: root::Claim, order: &root::Order, content: &[u8]) -> Reply {
     read(&mut send(world, claim, &order.encode_to_vec(), content))
+}
+
+/// An apt-get that installs the one package that it is asked for, and appends its name to `ran`.
+pub fn installs(world: &World) {
+    let here = world.text("");
+    world.program(
+        "apt-get",
+        &format!(
+            "for word; do
+                case $word in DPkg::Pre-Install-Pkgs::=*) hook=${{word#*=}} ;; *:native) name=${{word%:native}} ;; esac
+             done
+             [ -n \"$hook\" ] || exit 0
+             printf 'VERSION 3\\nAPT::Architecture=amd64\\n\\n%s - - none < 1 amd64 none /%s.deb\\n' $name $name |
+                $hook || exit 100
+             echo $name >>{here}/ran; echo $name >>{here}/installed"
+        ),
+    );
+    fs::write(world.path("installed"), "").unwrap();
+    world.program(
+        "dpkg-query",
+        &format!(
+            "for name in $(cat {here}/installed); do
+                printf \"$name\\tamd64\\tinstall\\tinstalled\\t1\\tno\\t\\toptional\\t100\\tx\\n\"; done"
+        ),
+    );
 }
 
 /// One write that the broker has decided as it likes.
@@ -214,6 +256,268 @@ fn exceeds_no_limit_of_a_rule() {
     assert_eq!(fs::read(&path).unwrap(), b"a");
     assert!(write(&world, &path, b"aa").is_done());
     is_recorded(&world, 5);
+}
+
+/// A change of another verb than `file.write`.
+fn change(world: &World, verb: &str, target: &str, message: &impl Message, old: root::Facts) -> Reply {
+    let id = new_id();
+    let order = root::Order {
+        verb: verb.to_owned(),
+        body: message.encode_to_vec(),
+        contents: Vec::new(),
+        facts: Some(old),
+        ..order(world, &id, target, b"")
+    };
+    execute(world, claim(world, &id, verb, target), &order, b"")
+}
+
+#[test]
+fn sets_no_owner_and_no_group_that_the_rule_does_not_list() {
+    let world = World::new(|at| {
+        vec![root::Rule { owners: strings(&["root"]), groups: strings(&["root"]), ..changing(at) }]
+    });
+    let path = world.text("site/a");
+    fs::write(&path, "a").unwrap();
+    let before = fs::metadata(&path).unwrap();
+    for (owner, group) in [("postern", ""), ("", "helpers")] {
+        let request = wire::FileSetOwnerRequest {
+            meta: meta_with(&new_id(), Mode::Execute),
+            path: path.clone(),
+            owner: owner.to_owned(),
+            group: group.to_owned(),
+        };
+        let reply = change(&world, "file.set-owner", &path, &request, facts(&path));
+        assert_eq!(reply.code(), "limit_exceeded", "{owner}:{group}");
+        let mut written = write_request(&path, &[], "any");
+        let change = written.change.as_mut().unwrap();
+        (change.owner, change.group) = (owner.to_owned(), group.to_owned());
+        let id = new_id();
+        let order = root::Order { body: written.encode_to_vec(), ..order(&world, &id, &path, b"b") };
+        let reply = execute(&world, claim(&world, &id, "file.write", &path), &order, b"b");
+        assert_eq!(reply.code(), "limit_exceeded", "{owner}:{group}");
+    }
+    let after = fs::metadata(&path).unwrap();
+    assert_eq!((after.uid(), after.gid(), after.len()), (before.uid(), before.gid(), 1));
+    is_recorded(&world, 4);
+}
+
+#[test]
+fn changes_no_more_files_at_once_and_none_deeper_than_the_rule_says() {
+    let world = World::new(|at| vec![root::Rule { max_files: 2, depth: 1, ..changing(at) }]);
+    fs::create_dir(world.path("site/deep")).unwrap();
+    let patch = |names: &[&str]| {
+        let paths = names.iter().map(|name| world.text(name)).collect::<Vec<_>>();
+        let id = new_id();
+        let changes = paths.iter().map(|path| postern_corridor::change_to(path, &[])).collect();
+        let body = wire::FilePatchRequest { meta: meta_with(&id, Mode::Execute), changes };
+        let content = order(&world, &id, &paths[0], b"x").contents;
+        let order = root::Order {
+            verb: "file.patch".to_owned(),
+            body: body.encode_to_vec(),
+            contents: paths.iter().flat_map(|_| content.clone()).collect(),
+            facts: Some(root::Facts {
+                files: paths.iter().flat_map(|path| facts(path).files).collect(),
+                ..root::Facts::default()
+            }),
+            ..order(&world, &id, &paths[0], b"x")
+        };
+        let claim = claim(&world, &id, "file.patch", &paths[0]);
+        read(&mut send_all(&world, claim, &order.encode_to_vec(), &vec![&b"x"[..]; paths.len()]))
+    };
+    assert_eq!(patch(&["site/a", "site/b", "site/c"]).code(), "limit_exceeded");
+    assert_eq!(patch(&["site/a", "site/deep/b"]).code(), "no_grant");
+    assert_eq!(write(&world, &world.text("site/deep/b"), b"x").code(), "no_grant");
+    assert_eq!(postern_corridor::names(&world.path("site")), ["deep"]);
+    assert!(patch(&["site/a", "site/b"]).is_done(), "the control");
+    is_recorded(&world, 4);
+}
+
+/// Units, packages and commands: one of each is granted, one is asked for, one has no rule.
+fn others() -> World {
+    let world = World::with(|at| {
+        let append =
+            |name: &str| command(name, &[&program(at, name, &format!("echo {name} >>{}/ran", at.display()))]);
+        let granted = root::Rule {
+            units: strings(&["granted.service"]),
+            packages: strings(&["granted"]),
+            commands: strings(&["granted"]),
+            ..rule("granted", &[])
+        };
+        let of = |id: &str, verb: &str| root::Rule {
+            id: id.to_owned(),
+            verbs: strings(&[verb]),
+            ..granted.clone()
+        };
+        let mut rules = Vec::new();
+        for (family, verb) in
+            [("unit", "unit.restart"), ("package", "package.install"), ("command", "command.run")]
+        {
+            let mut one = of(family, verb);
+            one.units.retain(|_| family == "unit");
+            one.packages.retain(|_| family == "package");
+            one.commands.retain(|_| family == "command");
+            let mut asked = root::Rule {
+                id: format!("{family}-asked"),
+                decision: root::Decision::Ask.into(),
+                ..one.clone()
+            };
+            asked.units.iter_mut().for_each(|name| "asked.service".clone_into(name));
+            asked.packages.iter_mut().chain(&mut asked.commands).for_each(|name| "asked".clone_into(name));
+            rules.extend([one, asked]);
+        }
+        let commands = ["granted", "asked", "other"].map(append).into();
+        root::Rules { rules, commands, ..root::Rules::default() }
+    });
+    world.systemctl(&format!(
+        "for unit; do :; done
+         case $1 in show) printf 'Id=%s\nNames=%s\nLoadState=loaded\nActiveState=active\n' $unit $unit;;
+         restart) echo $unit >>{}/ran;; esac",
+        world.text("")
+    ));
+    installs(&world);
+    world
+}
+
+/// An order for what is not a file, with facts that are true.
+pub fn other_order(world: &World, id: &str, family: &str, name: &str) -> (root::Claim, root::Order) {
+    let meta = meta_with(id, Mode::Execute);
+    let (verb, target, body, facts) = match family {
+        "units" => {
+            let unit = format!("{name}.service");
+            let state = root::UnitState {
+                id: unit.clone(),
+                names: vec![unit.clone()],
+                load: "loaded".to_owned(),
+                active: "active".to_owned(),
+                ..root::UnitState::default()
+            };
+            let facts = root::UnitFacts { unit: Some(state), affected: Vec::new() };
+            let facts = root::Facts { unit: Some(facts), ..root::Facts::default() };
+            let body = wire::UnitRestartRequest { meta, unit: unit.clone() }.encode_to_vec();
+            ("unit.restart", unit, body, Some(facts))
+        }
+        "packages" => {
+            let step = wire::PackageStep {
+                action: wire::Action::Install.into(),
+                name: name.to_owned(),
+                arch: "amd64".to_owned(),
+                new: "1".to_owned(),
+                ..wire::PackageStep::default()
+            };
+            let packages = root::PackageFacts { steps: vec![step], ..root::PackageFacts::default() };
+            let facts = root::Facts { packages: Some(packages), ..root::Facts::default() };
+            let packages = vec![wire::Package { name: name.to_owned(), version: String::new() }];
+            let body = wire::PackageInstallRequest { meta, packages }.encode_to_vec();
+            ("package.install", name.to_owned(), body, Some(facts))
+        }
+        _ => {
+            let name = name.to_owned();
+            let body = wire::CommandRunRequest { meta, name: name.clone(), parameters: Vec::new() };
+            ("command.run", name, body.encode_to_vec(), None)
+        }
+    };
+    let order =
+        root::Order { verb: verb.to_owned(), body, contents: Vec::new(), facts, ..order(world, id, "", b"") };
+    (root::Claim { family: family.to_owned(), ..claim(world, id, verb, &target) }, order)
+}
+
+#[test]
+fn gets_no_unit_package_or_command_that_no_rule_grants_or_that_a_rule_marks_ask() {
+    let world = others();
+    let families = ["units", "packages", "commands"];
+    for family in families {
+        for (name, code) in [("other", "no_grant"), ("asked", "not_approved")] {
+            // Claimed as allowed, so that nobody is asked, and with another family's name as with its own.
+            for claimed in families {
+                let id = new_id();
+                let (claim, order) = other_order(&world, &id, family, name);
+                let claim = root::Claim { family: claimed.to_owned(), ..claim };
+                assert_eq!(execute(&world, claim, &order, b"").code(), code, "{family} {name} to {claimed}");
+            }
+        }
+    }
+    let acts =
+        world.calls().into_iter().filter(|call| !["show", "cat", "is-enabled"].contains(&call[0].as_str()));
+    assert_eq!(acts.collect::<Vec<_>>(), Vec::<Vec<String>>::new());
+    assert!(!world.path("ran").exists());
+    is_recorded(&world, 18);
+    // The control: what is granted is done, and what is asked for once a person agrees.
+    for family in families {
+        let id = new_id();
+        let (claim, order) = other_order(&world, &id, family, "granted");
+        let reply = execute(&world, claim, &order, b"");
+        assert!(reply.is_done(), "{family}: {reply:?}");
+        let id = new_id();
+        let (claim, order) = other_order(&world, &id, family, "asked");
+        let asked = root::Claim { decision: "ask".to_owned(), ..claim };
+        let reply = approved(&world, asked, &order, b"", &[OPERATOR]);
+        assert!(reply.is_done(), "{family}: {reply:?}");
+    }
+    let ran = fs::read_to_string(world.path("ran")).unwrap();
+    assert_eq!(
+        ran.lines().collect::<Vec<_>>(),
+        ["granted.service", "asked.service", "granted", "asked", "granted", "asked"]
+    );
+}
+
+#[test]
+fn reads_nothing_that_a_rule_marks_ask_without_consent() {
+    let world = World::new(|at| {
+        let asked = root::Rule { decision: root::Decision::Ask.into(), ..changing(at) };
+        let status = root::Rule {
+            decision: root::Decision::Ask.into(),
+            units: strings(&["a.service"]),
+            ..rule("a", &["unit.status"])
+        };
+        vec![asked, status]
+    });
+    let path = world.text("site/a");
+    fs::write(&path, "content").unwrap();
+    world.systemctl("case $1 in show) printf 'Id=a.service\nNames=a.service\nLoadState=loaded\nActiveState=active\n';; esac");
+    let meta = |id: &str| meta_with(id, Mode::Execute);
+    let read = |id: &str| wire::FileReadRequest { meta: meta(id), path: path.clone(), ..Default::default() };
+    let status = |id: &str| wire::UnitStatusRequest {
+        meta: meta(id),
+        unit: "a.service".to_owned(),
+        ..Default::default()
+    };
+    let inspect = |family: &str, decision: &str| {
+        let id = new_id();
+        let (verb, target, body) = match family {
+            "files" => ("file.read", path.as_str(), read(&id).encode_to_vec()),
+            _ => ("unit.status", "a.service", status(&id).encode_to_vec()),
+        };
+        let order = root::Order {
+            verb: verb.to_owned(),
+            body,
+            contents: Vec::new(),
+            facts: None,
+            ..order(&world, &id, &path, b"")
+        };
+        let claim = root::Claim {
+            event: "served".to_owned(),
+            family: family.to_owned(),
+            decision: decision.to_owned(),
+            ..claim(&world, &id, verb, target)
+        };
+        let order = order.encode_to_vec();
+        let inspect = root::RecorderOrder { claim: Some(claim), order, ..root::RecorderOrder::default() };
+        let mut stream = world.as_broker();
+        link::open(&mut stream, Kind::RecorderInspect, &inspect).unwrap();
+        if decision == "ask" {
+            let (_, payload) = link::read(&mut stream).unwrap().unwrap();
+            let parked: root::Parked = link::strict(&payload).unwrap();
+            world.operator(OPERATOR).approve(&parked.approval_id).unwrap();
+        }
+        read_all(&mut stream)
+    };
+    for family in ["files", "units"] {
+        let (reply, content) = inspect(family, "allow");
+        assert_eq!((reply.code(), content.as_slice()), ("not_approved", &[][..]), "{family}");
+        let (reply, content) = inspect(family, "ask");
+        assert!(reply.is_done(), "{family}: {reply:?}");
+        assert_eq!(content, if family == "files" { &b"content"[..] } else { b"" });
+    }
 }
 
 #[test]

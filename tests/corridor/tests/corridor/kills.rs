@@ -8,13 +8,15 @@ use crate::commands::{command, parameter, program};
 use postern_corridor::{
     Processes, World, changing, eventually, meta, names, request, rule, strings, write_request,
 };
-use postern_policy::types::Digest;
+use postern_policy::{Code, types::Digest};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Mode, Status, event::Kind};
 use prost::Message;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -140,17 +142,72 @@ fn checked(lines: &[String]) -> HashMap<String, Vec<String>> {
     events
 }
 
-/// Checks that each effect is recorded, happened at most once, and once where the answer says so.
+/// Whether an answer says that nothing was done: there is no such request, or it failed. A command that failed, and a job that
+/// was killed, say so themselves and may have done something before.
+fn says_no_effect(outcome: Option<&wire::Completed>) -> bool {
+    outcome.is_none_or(|completed| {
+        completed.status() == Status::Failed && completed.code != Code::CommandFailed.as_str()
+    })
+}
+
+/// Checks that each effect is recorded, happened at most once, once where the answer says so, and not where it denies it.
 fn check(processes: &Processes, orders: &[Ordered], effects: impl Fn(&str) -> usize) {
     let events = checked(&processes.log());
     for Ordered { object, id, outcome } in orders {
         let count = effects(object);
         assert!(count <= 1, "{object} was changed {count} times");
         assert!(count == 0 || events.contains_key(id), "{object} was changed and is not recorded");
-        if outcome.as_ref().is_some_and(|completed| completed.status() == Status::Done) {
+        assert!(count == 0 || !says_no_effect(outcome.as_ref()), "{object} was changed: {outcome:?}");
+        if is_done(outcome.as_ref()) {
             assert_eq!((count, events[id].as_slice()), (1, &["begin".to_owned(), "end".to_owned()][..]));
         }
     }
+}
+
+fn is_done(outcome: Option<&wire::Completed>) -> bool {
+    outcome.is_some_and(|completed| completed.status() == Status::Done)
+}
+
+/// Checks files that had this content before: each has it still or the whole new one, which is its path, and the undo of what
+/// was done brings back the old one. Where a change was made twice, its new content would be the one that is kept.
+fn check_replaced(processes: &Processes, orders: &[Ordered], old: &str) {
+    // The next start of postern-files takes up what was under way.
+    processes.restart("files");
+    let last = write_request(&processes.world.text("site/last"), b"x", "any");
+    assert!(matches!(last.ask(processes, "Helper/FileWrite"), Some(Kind::Completed(_))));
+    check(processes, orders, |path| match fs::read_to_string(path).unwrap() {
+        content if content == old => 0,
+        content => {
+            assert_eq!(content, path, "it is half written");
+            1
+        }
+    });
+    let mut undone = 0;
+    for Ordered { object, id, outcome } in orders {
+        if !is_done(outcome.as_ref()) {
+            continue;
+        }
+        let undo = wire::RequestUndoRequest { meta: meta(Mode::Execute), of: id.clone() };
+        let Some(Kind::Completed(answer)) = undo.ask(processes, "Helper/RequestUndo") else {
+            panic!("no undo of {object}: {outcome:?}");
+        };
+        assert_eq!((answer.status(), fs::read_to_string(object).unwrap().as_str()), (Status::Done, old));
+        undone += 1;
+    }
+    assert!(undone > 0, "the control was done");
+    for directory in orders.iter().filter_map(|order| Path::new(&order.object).parent()) {
+        let left = names(directory).into_iter().filter(|name| name.starts_with('.'));
+        assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
+    }
+}
+
+/// A file that is there, and an order to replace it.
+fn replacing(path: String, old: &str) -> (String, Asked) {
+    fs::write(&path, old).unwrap();
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+    let request = write_request(&path, path.as_bytes(), "any");
+    let id = request.meta.as_ref().unwrap().request_id.clone();
+    (path, ("Helper/FileWrite", Box::new(request), id))
 }
 
 /// How often a file names each object.
@@ -183,6 +240,41 @@ fn kills_leave_every_write_whole_once_and_recorded() {
 }
 
 #[test]
+fn kills_leave_the_old_file_or_the_whole_new_one_and_keep_the_old_one_for_undo() {
+    let world = World::new(|at| vec![changing(at)]);
+    let programs = ["broker", "gateway", "recorder", "files"];
+    let (processes, orders) =
+        killing(world, &programs, |world, number| replacing(world.text(&format!("site/{number}")), "old"));
+    check_replaced(&processes, &orders, "old");
+}
+
+#[test]
+fn kills_between_stage_validation_and_commit_replace_no_file_by_half_and_none_twice() {
+    // A stage is a copy of a whole granted directory: many of them, with a few files each.
+    const DIRECTORIES: usize = 50;
+    let world = World::with(|at| {
+        let directories = (0..DIRECTORIES).map(|number| {
+            let directory = at.join(format!("site/{number}"));
+            fs::create_dir(&directory).unwrap();
+            directory.to_str().unwrap().to_owned()
+        });
+        let directories = directories.collect();
+        let validated = root::Rule { directories, validate: "agrees".to_owned(), ..changing(at) };
+        let last = root::Rule { id: "last".to_owned(), files: strings(&["last"]), ..changing(at) };
+        let agrees = root::Command {
+            sandbox: root::Sandbox::Validator.into(),
+            ..command("agrees", &["/usr/bin/true"])
+        };
+        root::Rules { rules: vec![validated, last], commands: vec![agrees], ..root::Rules::default() }
+    });
+    let programs = ["broker", "recorder", "files", "units"];
+    let (processes, orders) = killing(world, &programs, |world, number| {
+        replacing(world.text(&format!("site/{}/{number}", number % DIRECTORIES)), "old")
+    });
+    check_replaced(&processes, &orders, "old");
+}
+
+#[test]
 fn kills_change_no_unit_twice_and_lose_no_record() {
     let world =
         World::new(|_| vec![root::Rule { units: strings(&["a@*.service"]), ..rule("a", &["unit.restart"]) }]);
@@ -192,7 +284,7 @@ fn kills_change_no_unit_twice_and_lose_no_record() {
          restart) echo $unit >>{}/restarts;; esac",
         world.text("")
     ));
-    let (processes, orders) = killing(world, &["units", "probe"], |_, number| {
+    let (processes, orders) = killing(world, &["units", "probe", "recorder", "broker"], |_, number| {
         let unit = format!("a@{number}.service");
         let request = wire::UnitRestartRequest { meta: meta(Mode::Execute), unit: unit.clone() };
         let id = request.meta.as_ref().unwrap().request_id.clone();
@@ -228,7 +320,7 @@ fn kills_install_no_package_twice_and_lose_no_record() {
         ),
     );
     fs::write(world.path("installs"), "").unwrap();
-    let (processes, orders) = killing(world, &["packages", "units"], |_, number| {
+    let (processes, orders) = killing(world, &["packages", "units", "recorder", "broker"], |_, number| {
         let name = format!("p{number}");
         let packages = vec![wire::Package { name: name.clone(), version: String::new() }];
         let request = wire::PackageInstallRequest { meta: meta(Mode::Execute), packages };
@@ -249,7 +341,7 @@ fn kills_run_no_command_twice_and_lose_no_record() {
         let rules = vec![root::Rule { commands: strings(&["*"]), ..rule("run", &["command.run"]) }];
         root::Rules { rules, commands: vec![append], ..root::Rules::default() }
     });
-    let (processes, orders) = killing(world, &["command", "units"], |_, number| {
+    let (processes, orders) = killing(world, &["command", "units", "recorder", "broker"], |_, number| {
         let (name, value) = ("name".to_owned(), format!("n{number}"));
         let parameters = vec![wire::Parameter { name, value: value.clone() }];
         let request =

@@ -1,7 +1,8 @@
 //! A captured recorder sends any frame to root's programs. It gets what the policy allows or marks `ask`, which it may
 //! forge the consent to, without a record; each act of it is named in the journal, which it cannot write. Nothing else.
 
-use crate::captured::{order, policy};
+use crate::captured::{installs, order, other_order, policy};
+use crate::commands::{command, program};
 use postern_corridor::{
     BOOT_ID, CLIENT_UID, OPERATOR, Processes, STRANGER_UID, World, accepted, changing, meta_with, new_id,
     rule, strings,
@@ -39,7 +40,8 @@ impl Last {
     }
 }
 
-/// Programs behind the recorder, and a policy that allows changes in `site` and asks for those in `asked`.
+/// Programs behind the recorder, and a policy that allows changes in `site` and asks for those in `asked`. It allows one unit,
+/// one package and one command.
 fn processes(approvers: u32) -> Processes {
     let world = World::with(|at| {
         fs::create_dir(at.join("asked")).unwrap();
@@ -51,9 +53,21 @@ fn processes(approvers: u32) -> Processes {
             ..changing(at)
         };
         let unit = root::Rule { units: strings(&["a.service"]), ..rule("a", &["unit.restart"]) };
-        root::Rules { rules: vec![changing(at), asked, unit], ..root::Rules::default() }
+        let package = root::Rule { packages: strings(&["granted"]), ..rule("p", &["package.install"]) };
+        let run = root::Rule { commands: strings(&["granted"]), ..rule("c", &["command.run"]) };
+        let append = program(at, "granted", &format!("echo granted >>{}/ran", at.display()));
+        let commands = vec![command("granted", &[&append]), command("other", &[&append])];
+        let granted = root::Rule { units: strings(&["granted.service"]), ..rule("g", &["unit.restart"]) };
+        let rules = vec![changing(at), asked, unit, package, run, granted];
+        root::Rules { rules, commands, ..root::Rules::default() }
     });
-    world.systemctl("case $1 in show) printf 'Id=a.service\\nNames=a.service\\nLoadState=loaded\\nActiveState=active\\n';; esac");
+    world.systemctl(&format!(
+        "for unit; do :; done
+         case $1 in show) printf 'Id=%s\\nNames=%s\\nLoadState=loaded\\nActiveState=active\\n' $unit $unit;;
+         restart) echo $unit >>{}/ran;; esac",
+        world.text("")
+    ));
+    installs(&world);
     Processes::new(env!("CARGO_BIN_EXE_corridor-program"), world)
 }
 
@@ -100,7 +114,8 @@ fn write(processes: &Processes, name: &str) -> root::Order {
 
 /// The orders that root's programs have named in the journal, with uid, verb and decision.
 fn witnessed(processes: &Processes) -> Vec<String> {
-    let lines = ["files", "units"].into_iter().flat_map(|program| processes.journal(program));
+    let lines =
+        ["files", "units", "packages", "command"].into_iter().flat_map(|program| processes.journal(program));
     lines.filter_map(|line| line.strip_prefix("<5>postern-act v1 ").map(str::to_owned)).collect()
 }
 
@@ -133,6 +148,42 @@ fn gets_what_the_policy_allows_or_asks_unrecorded_and_the_journal_names_each_act
         let id = postern_policy::types::Digest::from_bytes(&order.order_id).unwrap().to_string();
         assert!(line.starts_with(&id) && line.contains(words), "{line}");
     }
+    assert!(!processes.log().join("\n").contains("\"event\":\"begin\""), "the control: it recorded nothing");
+}
+
+#[test]
+fn units_packages_and_commands_are_named_in_the_journal_once_and_only_if_a_rule_grants_them() {
+    let processes = processes(1);
+    let ran = || fs::read_to_string(processes.world.path("ran")).unwrap_or_default();
+    let order_of = |family: &str, name: &str| other_order(&processes.world, &new_id(), family, name).1;
+    for family in ["units", "packages", "commands"] {
+        let other = order_of(family, "other");
+        assert_eq!(send(&processes, "units", whole(), &other, b"").code(), "no_grant", "{family}");
+        let forged = agreed(&processes, &other, &[OPERATOR]);
+        assert_eq!(send(&processes, "units", forged, &other, b"").code(), "no_grant", "{family}");
+    }
+    assert_eq!((ran().as_str(), witnessed(&processes)), ("", Vec::new()));
+    // A job begins once. Root keeps nothing of a change of a unit: it is made again, and named again.
+    let families = [
+        ("units", "unit.restart allow", "granted.service\n", ""),
+        ("packages", "package.install allow", "granted\n", "request_id_conflict"),
+        ("commands", "command.run allow", "granted\n", "request_id_conflict"),
+    ];
+    for (family, words, effect, again) in families {
+        let before = ran();
+        let order = order_of(family, "granted");
+        send(&processes, "units", whole(), &order, b"").done();
+        assert_eq!(ran(), before.clone() + effect, "{family}");
+        assert_eq!(send(&processes, "units", whole(), &order, b"").code(), again, "{family}");
+        let acts = if again.is_empty() { 2 } else { 1 };
+        assert_eq!(ran(), before + &effect.repeat(acts), "{family}");
+        let id = postern_policy::types::Digest::from_bytes(&order.order_id).unwrap().to_string();
+        let named = witnessed(&processes).into_iter().filter(|line| line.starts_with(&id));
+        let named = named.collect::<Vec<_>>();
+        assert_eq!(named.len(), acts, "{family}: {named:?}");
+        assert!(named.iter().all(|line| line.contains(words)), "{family}: {named:?}");
+    }
+    assert_eq!(witnessed(&processes).len(), 4, "nothing else is named");
     assert!(!processes.log().join("\n").contains("\"event\":\"begin\""), "the control: it recorded nothing");
 }
 
