@@ -7,6 +7,7 @@ use serde_json::json;
 
 on_each_release!(
     installs_what_the_contract_names,
+    the_examples_of_the_package_are_taken_as_they_are,
     an_upgrade_keeps_policy_log_and_service,
     an_upgrade_in_the_middle_of_an_order_leaves_one_end,
     an_upgrade_in_the_middle_of_a_task_loses_and_repeats_nothing,
@@ -89,7 +90,14 @@ fn installs_what_the_contract_names(release: Release) {
     for page in pages {
         assert!(listed.lines().any(|line| line == format!("/usr/share/man/{page}.gz")), "{page}");
     }
-    for example in ["demo.toml", "every-feature.toml", "validators.toml", "prometheus-alerts.yml"] {
+    for example in [
+        "demo.toml",
+        "every-feature.toml",
+        "validators.toml",
+        "prometheus-alerts.yml",
+        "agent.toml",
+        "shell-rules.yaml",
+    ] {
         let path = format!("/usr/share/doc/postern/examples/{example}");
         assert!(listed.lines().any(|line| line.strip_suffix(".gz").unwrap_or(line) == path), "{path}");
     }
@@ -103,6 +111,50 @@ fn installs_what_the_contract_names(release: Release) {
     assert!(!wrong("units") && !wrong("powers"));
     let _ = host.shell("groupadd --force docker && usermod --append --groups docker postern").ok();
     assert!(wrong("powers"));
+}
+
+/// The files of /usr/share/doc/postern/examples, by the programs of the package. A minimal image leaves documents out, so they
+/// are taken from the package itself.
+fn the_examples_of_the_package_are_taken_as_they_are(release: Release) {
+    let host = Installed::as_shipped(release);
+    host.copy_in(&deb(), "/var/tmp/examples.deb");
+    let unpacked = "dpkg-deb --fsys-tarfile /var/tmp/examples.deb |
+        tar --extract --directory /var/tmp --strip-components=5 --no-same-owner ./usr/share/doc/postern/examples";
+    let _ = host.shell(unpacked).ok();
+    for policy in ["demo", "validators", "every-feature"] {
+        let path = format!("/var/tmp/examples/{policy}.toml");
+        let _ = host.root(&["postern-admin", "policy", "check", &path]).ok();
+    }
+    let accounts = "groupadd ci-runners; groupadd web; useradd ann
+        useradd --system --user-group --home-dir /srv/application --shell /bin/sh application
+        install -d /srv/motd /srv/site /srv/in /srv/out /var/www/html /etc/nftables.d
+        install -d --owner application --group application /srv/application
+        install -m 0640 /var/tmp/examples/every-feature.toml /etc/postern/policy.toml";
+    let _ = host.shell(accounts).ok();
+    let applied = host.root(&["postern-admin", "policy", "apply", "--yes"]);
+    assert_eq!(applied.code, 0, "{applied}");
+    assert!(applied.stdout.contains("accepted: 2 clients"), "{applied}");
+    assert_eq!(host.shell("systemctl --failed --plain --no-legend").ok(), "");
+    // Written and read under it, so that what was applied is in force.
+    let written = host.root(&[
+        "postern-admin",
+        "policy",
+        "explain",
+        "file.write",
+        "/srv/motd/motd",
+        "--client",
+        "agent",
+    ]);
+    assert_eq!(written.code, 0, "{written}");
+    for (example, file) in [("agent.toml", "agent.toml"), ("shell-rules.yaml", "shell-rules.yaml")] {
+        let install = format!("install -m 0640 -g postern /var/tmp/examples/{example} /etc/postern/{file}");
+        let _ = host.shell(&install).ok();
+        let _ = host.root(&["postern", "config", "check"]).ok();
+    }
+    let shown = host.root(&["postern", "config", "show"]).ok();
+    assert!(shown.contains("qwen3:14b"), "{shown}");
+    let rules = host.root(&["postern", "shell", "rules"]).ok();
+    assert!(rules.contains("site.deploy"), "{rules}");
 }
 
 fn an_upgrade_keeps_policy_log_and_service(release: Release) {
