@@ -11,6 +11,8 @@ on_each_release!(
     an_upgrade_keeps_policy_log_and_service,
     an_upgrade_in_the_middle_of_an_order_leaves_one_end,
     an_upgrade_in_the_middle_of_a_task_loses_and_repeats_nothing,
+    a_removal_and_a_new_installation_lose_nothing,
+    a_removal_in_the_middle_of_a_task_leaves_one_end,
     a_purge_leaves_the_audit_log_alone,
     a_purge_takes_the_audit_log_when_asked,
     a_backup_outlives_a_purge,
@@ -394,6 +396,95 @@ const LEFT: &str = "find / -xdev -iname '*postern*' -not -path '/proc/*' -not -p
                     systemctl list-units --all --plain --no-legend 'postern*'; \
                     systemctl list-unit-files --no-legend 'postern*' || true; \
                     find /run -iname '*postern*'; pgrep -l postern || true";
+
+const KEPT: &str = r#"
+[[rule]]
+id = "test-keep"
+client = "agent"
+verbs = ["file.write"]
+directories = ["/etc/test-keep"]
+files = ["*"]
+keep_within = "30s"
+decision = "allow"
+justification = "settings that can lock people out"
+accept_risk = { "*" = "a test" }
+"#;
+
+/// Removed and installed again: policy, tasks, schedules, undo and log are as before, a change that nobody kept is named at the
+/// removal and taken back afterwards.
+fn a_removal_and_a_new_installation_lose_nothing(release: Release) {
+    let host = Installed::on(release);
+    let _ = host.shell("install -d /etc/test-keep /var/www/html; echo old > /etc/test-keep/a").ok();
+    host.grant(KEPT);
+    let page = "/var/www/html/index.html";
+    let wrote = host.visitor(&["postern", "--json", "file", "write", page, "--content", "a page"]).json();
+    assert_eq!(wrote["status"], "done", "{wrote}");
+    let _ = host.visitor(&["postern", "run", "--at", "daily 02:00", "is dbus running"]).ok();
+    let _ = host.visitor(&["postern", "run", "is dbus running"]).ok();
+    let state = "sha256sum /var/lib/postern-policy/accepted.pb; runuser -u visitor -- postern tasks list --json; \
+                 runuser -u visitor -- postern schedule list --json; \
+                 systemctl is-enabled postern-broker.service postern-audit.service postern-agent.service postern-helper.socket \
+                     postern-operator.socket postern-agent.socket";
+    let before = host.shell(state).ok();
+    let lines = |log: String| log.trim().parse::<u64>().expect("a number");
+    let logged = lines(host.shell("wc -l < /var/log/postern/audit.jsonl").ok());
+    let unkept =
+        host.visitor(&["postern", "--json", "file", "write", "/etc/test-keep/a", "--content", "new"]).json();
+    let unkept = unkept["request_id"].as_str().expect("an id").to_owned();
+    let removed = host.shell("apt-get -q -y remove postern 2>&1").ok();
+    assert!(
+        removed.contains("nothing takes them back") && removed.contains(&format!("postern keep {unkept}")),
+        "{removed}"
+    );
+    let masked = host.shell("systemctl is-enabled postern-agent.socket postern-helper.socket || true").ok();
+    assert_eq!(masked, "masked\nmasked\n");
+    assert_eq!(host.shell("pgrep -l postern || true").ok(), "");
+    // Its time passes while nobody is there.
+    assert_eq!(host.shell("sleep 31; cat /etc/test-keep/a").ok().trim(), "new");
+
+    let _ = host.install_deb(&deb()).ok();
+    let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
+    assert_eq!(host.shell(state).ok(), before);
+    assert_eq!(host.shell("systemctl --failed --plain --no-legend").ok(), "");
+    let _ = host
+        .shell("for n in $(seq 250); do grep -q old /etc/test-keep/a && exit 0; sleep 0.1; done; exit 1")
+        .ok();
+    let _ = host.visitor(&["postern", "undo", wrote["request_id"].as_str().expect("an id")]).ok();
+    assert_eq!(host.shell(&format!("cat {page} 2>/dev/null || true")).ok().matches("a page").count(), 0);
+    assert!(lines(host.shell("wc -l < /var/log/postern/audit.jsonl").ok()) > logged);
+    let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
+}
+
+/// The unit goes on starting without the package; the task and its request have one end each after the new installation.
+fn a_removal_in_the_middle_of_a_task_leaves_one_end(release: Release) {
+    let host = Installed::on(release);
+    with_a_slow_unit(&host);
+    let _ = host
+        .shell(
+            "systemd-run --collect --unit asker --uid visitor -- postern run 'start slow'; \
+             timeout 60 sh -c 'until systemctl is-active slow | grep -q activating; do sleep 0.1; done'; \
+             apt-get -q -y remove postern",
+        )
+        .ok();
+    let _ = host
+        .shell("timeout 60 sh -c 'until systemctl is-active slow | grep -qx active; do sleep 0.1; done'")
+        .ok();
+    let _ = host.install_deb(&deb()).ok();
+    let tasks = host.visitor(&["postern", "tasks", "list", "--json"]).json();
+    assert_eq!(tasks.as_array().map(Vec::len), Some(1), "{tasks}");
+    let status = tasks[0]["status"].as_str().unwrap_or_default();
+    assert!(!["running", "waiting", "queued"].contains(&status), "{tasks}");
+    let events = host
+        .shell(
+            "grep -h '\"verb\":\"unit.start\"' /var/log/postern/audit.jsonl | grep -o '\"event\":\"[a-z]*\"'",
+        )
+        .ok();
+    let events: Vec<&str> = events.lines().collect();
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert_eq!(events[0], "\"event\":\"begin\"");
+    assert!(["\"event\":\"end\"", "\"event\":\"interrupted\""].contains(&events[1]), "{events:?}");
+    let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
+}
 
 fn a_purge_leaves_the_audit_log_alone(release: Release) {
     let host = Installed::on(release);
