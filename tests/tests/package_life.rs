@@ -7,9 +7,12 @@ use serde_json::json;
 
 on_each_release!(
     installs_what_the_contract_names,
+    the_examples_of_the_package_are_taken_as_they_are,
     an_upgrade_keeps_policy_log_and_service,
     an_upgrade_in_the_middle_of_an_order_leaves_one_end,
     an_upgrade_in_the_middle_of_a_task_loses_and_repeats_nothing,
+    a_removal_and_a_new_installation_lose_nothing,
+    a_removal_in_the_middle_of_a_task_leaves_one_end,
     a_purge_leaves_the_audit_log_alone,
     a_purge_takes_the_audit_log_when_asked,
     a_backup_outlives_a_purge,
@@ -89,7 +92,14 @@ fn installs_what_the_contract_names(release: Release) {
     for page in pages {
         assert!(listed.lines().any(|line| line == format!("/usr/share/man/{page}.gz")), "{page}");
     }
-    for example in ["demo.toml", "every-feature.toml", "validators.toml", "prometheus-alerts.yml"] {
+    for example in [
+        "demo.toml",
+        "every-feature.toml",
+        "validators.toml",
+        "prometheus-alerts.yml",
+        "agent.toml",
+        "shell-rules.yaml",
+    ] {
         let path = format!("/usr/share/doc/postern/examples/{example}");
         assert!(listed.lines().any(|line| line.strip_suffix(".gz").unwrap_or(line) == path), "{path}");
     }
@@ -103,6 +113,50 @@ fn installs_what_the_contract_names(release: Release) {
     assert!(!wrong("units") && !wrong("powers"));
     let _ = host.shell("groupadd --force docker && usermod --append --groups docker postern").ok();
     assert!(wrong("powers"));
+}
+
+/// The files of /usr/share/doc/postern/examples, by the programs of the package. A minimal image leaves documents out, so they
+/// are taken from the package itself.
+fn the_examples_of_the_package_are_taken_as_they_are(release: Release) {
+    let host = Installed::as_shipped(release);
+    host.copy_in(&deb(), "/var/tmp/examples.deb");
+    let unpacked = "dpkg-deb --fsys-tarfile /var/tmp/examples.deb |
+        tar --extract --directory /var/tmp --strip-components=5 --no-same-owner ./usr/share/doc/postern/examples";
+    let _ = host.shell(unpacked).ok();
+    for policy in ["demo", "validators", "every-feature"] {
+        let path = format!("/var/tmp/examples/{policy}.toml");
+        let _ = host.root(&["postern-admin", "policy", "check", &path]).ok();
+    }
+    let accounts = "groupadd ci-runners; groupadd web; useradd ann
+        useradd --system --user-group --home-dir /srv/application --shell /bin/sh application
+        install -d /srv/motd /srv/site /srv/in /srv/out /var/www/html /etc/nftables.d
+        install -d --owner application --group application /srv/application
+        install -m 0640 /var/tmp/examples/every-feature.toml /etc/postern/policy.toml";
+    let _ = host.shell(accounts).ok();
+    let applied = host.root(&["postern-admin", "policy", "apply", "--yes"]);
+    assert_eq!(applied.code, 0, "{applied}");
+    assert!(applied.stdout.contains("accepted: 2 clients"), "{applied}");
+    assert_eq!(host.shell("systemctl --failed --plain --no-legend").ok(), "");
+    // Written and read under it, so that what was applied is in force.
+    let written = host.root(&[
+        "postern-admin",
+        "policy",
+        "explain",
+        "file.write",
+        "/srv/motd/motd",
+        "--client",
+        "agent",
+    ]);
+    assert_eq!(written.code, 0, "{written}");
+    for (example, file) in [("agent.toml", "agent.toml"), ("shell-rules.yaml", "shell-rules.yaml")] {
+        let install = format!("install -m 0640 -g postern /var/tmp/examples/{example} /etc/postern/{file}");
+        let _ = host.shell(&install).ok();
+        let _ = host.root(&["postern", "config", "check"]).ok();
+    }
+    let shown = host.root(&["postern", "config", "show"]).ok();
+    assert!(shown.contains("qwen3:14b"), "{shown}");
+    let rules = host.root(&["postern", "shell", "rules"]).ok();
+    assert!(rules.contains("site.deploy"), "{rules}");
 }
 
 fn an_upgrade_keeps_policy_log_and_service(release: Release) {
@@ -342,6 +396,95 @@ const LEFT: &str = "find / -xdev -iname '*postern*' -not -path '/proc/*' -not -p
                     systemctl list-units --all --plain --no-legend 'postern*'; \
                     systemctl list-unit-files --no-legend 'postern*' || true; \
                     find /run -iname '*postern*'; pgrep -l postern || true";
+
+const KEPT: &str = r#"
+[[rule]]
+id = "test-keep"
+client = "agent"
+verbs = ["file.write"]
+directories = ["/etc/test-keep"]
+files = ["*"]
+keep_within = "30s"
+decision = "allow"
+justification = "settings that can lock people out"
+accept_risk = { "*" = "a test" }
+"#;
+
+/// Removed and installed again: policy, tasks, schedules, undo and log are as before, a change that nobody kept is named at the
+/// removal and taken back afterwards.
+fn a_removal_and_a_new_installation_lose_nothing(release: Release) {
+    let host = Installed::on(release);
+    let _ = host.shell("install -d /etc/test-keep /var/www/html; echo old > /etc/test-keep/a").ok();
+    host.grant(KEPT);
+    let page = "/var/www/html/index.html";
+    let wrote = host.visitor(&["postern", "--json", "file", "write", page, "--content", "a page"]).json();
+    assert_eq!(wrote["status"], "done", "{wrote}");
+    let _ = host.visitor(&["postern", "run", "--at", "daily 02:00", "is dbus running"]).ok();
+    let _ = host.visitor(&["postern", "run", "is dbus running"]).ok();
+    let state = "sha256sum /var/lib/postern-policy/accepted.pb; runuser -u visitor -- postern tasks list --json; \
+                 runuser -u visitor -- postern schedule list --json; \
+                 systemctl is-enabled postern-broker.service postern-audit.service postern-agent.service postern-helper.socket \
+                     postern-operator.socket postern-agent.socket";
+    let before = host.shell(state).ok();
+    let lines = |log: String| log.trim().parse::<u64>().expect("a number");
+    let logged = lines(host.shell("wc -l < /var/log/postern/audit.jsonl").ok());
+    let unkept =
+        host.visitor(&["postern", "--json", "file", "write", "/etc/test-keep/a", "--content", "new"]).json();
+    let unkept = unkept["request_id"].as_str().expect("an id").to_owned();
+    let removed = host.shell("apt-get -q -y remove postern 2>&1").ok();
+    assert!(
+        removed.contains("nothing takes them back") && removed.contains(&format!("postern keep {unkept}")),
+        "{removed}"
+    );
+    let masked = host.shell("systemctl is-enabled postern-agent.socket postern-helper.socket || true").ok();
+    assert_eq!(masked, "masked\nmasked\n");
+    assert_eq!(host.shell("pgrep -l postern || true").ok(), "");
+    // Its time passes while nobody is there.
+    assert_eq!(host.shell("sleep 31; cat /etc/test-keep/a").ok().trim(), "new");
+
+    let _ = host.install_deb(&deb()).ok();
+    let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
+    assert_eq!(host.shell(state).ok(), before);
+    assert_eq!(host.shell("systemctl --failed --plain --no-legend").ok(), "");
+    let _ = host
+        .shell("for n in $(seq 250); do grep -q old /etc/test-keep/a && exit 0; sleep 0.1; done; exit 1")
+        .ok();
+    let _ = host.visitor(&["postern", "undo", wrote["request_id"].as_str().expect("an id")]).ok();
+    assert_eq!(host.shell(&format!("cat {page} 2>/dev/null || true")).ok().matches("a page").count(), 0);
+    assert!(lines(host.shell("wc -l < /var/log/postern/audit.jsonl").ok()) > logged);
+    let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
+}
+
+/// The unit goes on starting without the package; the task and its request have one end each after the new installation.
+fn a_removal_in_the_middle_of_a_task_leaves_one_end(release: Release) {
+    let host = Installed::on(release);
+    with_a_slow_unit(&host);
+    let _ = host
+        .shell(
+            "systemd-run --collect --unit asker --uid visitor -- postern run 'start slow'; \
+             timeout 60 sh -c 'until systemctl is-active slow | grep -q activating; do sleep 0.1; done'; \
+             apt-get -q -y remove postern",
+        )
+        .ok();
+    let _ = host
+        .shell("timeout 60 sh -c 'until systemctl is-active slow | grep -qx active; do sleep 0.1; done'")
+        .ok();
+    let _ = host.install_deb(&deb()).ok();
+    let tasks = host.visitor(&["postern", "tasks", "list", "--json"]).json();
+    assert_eq!(tasks.as_array().map(Vec::len), Some(1), "{tasks}");
+    let status = tasks[0]["status"].as_str().unwrap_or_default();
+    assert!(!["running", "waiting", "queued"].contains(&status), "{tasks}");
+    let events = host
+        .shell(
+            "grep -h '\"verb\":\"unit.start\"' /var/log/postern/audit.jsonl | grep -o '\"event\":\"[a-z]*\"'",
+        )
+        .ok();
+    let events: Vec<&str> = events.lines().collect();
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert_eq!(events[0], "\"event\":\"begin\"");
+    assert!(["\"event\":\"end\"", "\"event\":\"interrupted\""].contains(&events[1]), "{events:?}");
+    let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
+}
 
 fn a_purge_leaves_the_audit_log_alone(release: Release) {
     let host = Installed::on(release);

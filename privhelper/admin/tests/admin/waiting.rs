@@ -1,12 +1,13 @@
 //! `pending` and `show`, as text and as JSON.
 
 use crate::approvals_support::{Desk, PLAIN, approval, digest, expect, hex, id, run, sha256};
-use crate::support::{GOOD, TestHost, end};
+use crate::support::{GOOD, TestHost, end, event};
 use postern_admin::approvals::{self, Screen};
 use postern_admin::io::Exit;
 use postern_admin::policy::accepted;
 use postern_admin::policy::apply::Format;
 use postern_policy::types::Digest;
+use postern_proto::v1::{OperatorPending, Unkept};
 use serde_json::Value;
 
 #[test]
@@ -74,6 +75,52 @@ fn an_empty_list_is_a_success() {
     expect(&host.run(&["pending"]), Exit::Done, "nothing waits for approval\n");
     assert_eq!(host.run(&["pending", "--json"]).out, "{\"pending\":[],\"unkept\":[],\"v\":1}\n");
     helper.finish();
+}
+
+/// Each kind of change that waits to be kept has a line, and the package's removal script finds these lines.
+#[test]
+fn changes_that_wait_to_be_kept_have_lines_that_the_removal_of_the_package_shows() {
+    let host = TestHost::new(GOOD);
+    let change = |keep_until_unix_s, why: &str, loaded_by: &[&str]| Unkept {
+        request_id: "r-1".to_owned(),
+        client: "agent".to_owned(),
+        verb: "file.write".to_owned(),
+        target: "/etc/nftables.conf\ntaken back in".to_owned(),
+        not_taken_back: why.to_owned(),
+        loaded_by: loaded_by.iter().map(ToString::to_string).collect(),
+        keep_until_unix_s,
+        ..Unkept::default()
+    };
+    let until = postern_admin::text::now() + 100;
+    let unkept = vec![
+        change(until, "", &[]),
+        change(until, "", &["load-firewall"]),
+        change(until, "busy", &[]),
+        change(0, "undo_conflict", &[]),
+    ];
+    let pending = OperatorPending { approvals: Vec::new(), unkept };
+    let helper = host.answering(move |_, _| vec![event(&pending), end(0, "")]);
+    let ran = host.run(&["pending"]);
+    helper.finish();
+    let lines = ran.out.lines().skip(1).collect::<Vec<_>>();
+    let begins = [
+        "taken back in ",
+        "taken back in ",
+        "is to be taken back and will be tried again (request r-1)",
+        "NOT TAKEN BACK, though agent did not keep it (request r-1)",
+    ];
+    assert_eq!(lines.len(), 4, "{}", ran.out);
+    assert!(begins.iter().all(|begin| lines.iter().any(|line| line.starts_with(begin))), "{}", ran.out);
+    assert!(
+        ran.out.contains("unless agent keeps it (postern keep r-1): file.write /etc/nftables.conf"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("unless agent keeps a later run of load-firewall: "), "{}", ran.out);
+    let script = include_str!("../../../../deploy/debian/prerm");
+    let pattern = script.split("grep -E '^(").nth(1).and_then(|rest| rest.split(")'").next()).unwrap();
+    let is_shown = |line: &&str| pattern.split('|').any(|begin| line.starts_with(begin));
+    assert_eq!(ran.out.lines().filter(is_shown).count(), 4, "{pattern}: {}", ran.out);
 }
 
 #[test]

@@ -91,19 +91,35 @@ fn made() -> Vec<(String, String)> {
         }
         made.push((file.to_owned(), text));
     }
-    made.push(("deploy/policy/every-feature.toml".to_owned(), every_feature()));
+    let examples = EXAMPLES
+        .map(|(path, page, language, manual)| (path.to_owned(), every_feature(page, language, manual)));
+    made.extend(examples);
     made
 }
 
-/// Every example of the policy's page as one file, to be read and copied from.
-fn every_feature() -> String {
-    let page = page("docs/postern-policy.5.md");
-    let head = "# An example of every key of postern-policy(5), from that page. A whole policy.toml to read and to copy from, not to install.\n";
-    let mut text = head.to_owned();
+/// Files of examples: the file, the page that they are from, their language, and the manual page.
+const EXAMPLES: [(&str, &str, &str, &str); 3] = [
+    ("deploy/policy/every-feature.toml", "docs/postern-policy.5.md", "toml", "postern-policy(5)"),
+    ("deploy/examples/agent.toml", "docs/postern-agent.toml.5.md", "toml", "postern-agent.toml(5)"),
+    ("deploy/examples/shell-rules.yaml", "docs/postern-shell-rules.5.md", "yaml", "postern-shell-rules(5)"),
+];
+
+/// Every example of a page as one file, to be read and copied from.
+fn every_feature(file: &str, language: &str, manual: &str) -> String {
+    let whole = match manual {
+        "postern-policy(5)" => "A whole policy.toml",
+        "postern-agent.toml(5)" => "A whole agent.toml",
+        _ => "A whole shell-rules.yaml",
+    };
+    let mut text = format!(
+        "# An example of every key of {manual}, from that page. {whole} to read and to copy from, not to install.\n"
+    );
+    let page = page(file);
+    let begin = format!("{language}\n");
     let mut above = String::new();
     for line in page.split_inclusive('\n') {
         match (line.strip_prefix("```"), above.is_empty()) {
-            (Some("toml\n"), _) => "\n".clone_into(&mut above),
+            (Some(word), _) if word == begin => "\n".clone_into(&mut above),
             (Some(_), false) => {
                 text.push_str(&above);
                 above.clear();
@@ -128,6 +144,38 @@ fn committed_pages_and_completions_match_the_code() {
         let have = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(have == text, "{name} is stale: run POSTERN_GENERATE=1 cargo test -p postern-reference");
     }
+}
+
+#[test]
+fn files_of_examples_are_installed_and_the_programs_take_them() {
+    let package = std::fs::read_to_string(root().join("deploy/package")).expect("the package's script");
+    let example = |name: &str| std::fs::read_to_string(root().join(name)).expect(name);
+    for (path, _, language, _) in EXAMPLES {
+        let text = example(path);
+        assert!(text.lines().count() > 20, "{path}");
+        let page = match path {
+            "deploy/policy/every-feature.toml" => "docs/postern-policy.5.md",
+            "deploy/examples/agent.toml" => "docs/postern-agent.toml.5.md",
+            _ => "docs/postern-shell-rules.5.md",
+        };
+        // Every example of the page, and no other line.
+        let lines = |text: &str| {
+            text.lines()
+                .filter(|line| !line.is_empty() && !line.starts_with("# An example of every"))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(lines(&text), lines(&blocks(&self::page(page), language)), "{path}");
+    }
+    assert!(package.contains("deploy/examples/*"), "the examples are installed");
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("agent.toml");
+    std::fs::write(&file, example("deploy/examples/agent.toml")).expect("written");
+    postern_agent::config::read_under(&file, []).expect("a valid configuration");
+    postern_agent::shell_policy::Rules::with("the example", &example("deploy/examples/shell-rules.yaml"))
+        .expect("valid rules");
+    let errors = tables::compile(&example("deploy/policy/every-feature.toml")).1;
+    assert!(errors.is_empty(), "{errors:#?}");
 }
 
 #[test]

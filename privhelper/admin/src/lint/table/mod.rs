@@ -2,6 +2,8 @@
 //! postern-dangers, since the agent warns of them too.
 
 mod names;
+mod needs;
 
 pub use names::{CAPABILITIES, Direction, ENVIRONMENT, ESCAPING, Names, PACKAGES, PROGRAMS, UNITS, lists};
+pub use needs::{NEEDS, Need, Needs};
 pub use postern_dangers::{Row, SECRETS, writes};

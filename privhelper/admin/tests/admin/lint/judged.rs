@@ -173,6 +173,97 @@ fn names_rules_that_can_never_work_on_this_host() {
             .contains("needs /home/alice/tool, which its sandbox hides")
     );
     assert!(never(&runs(command(&["/home/alice/tool"], root::Sandbox::None)), &Facts::default()).is_empty());
+    // What it is told to read or write, in a home directory.
+    let strict = |argv: &[&str]| command(argv, root::Sandbox::Strict);
+    for (argv, path) in [
+        (&["/usr/bin/tool", "/root/.ssh"][..], Some("/root/.ssh")),
+        (&["/usr/bin/tool", "--file=/home/app/x"], Some("/home/app/x")),
+        (&["/usr/bin/tool", "/homely", "/tmp/x", "--exclude=/home/app", "home/app", "{x}"], None),
+    ] {
+        let found = never(&runs(strict(argv)), &Facts::default());
+        let expected = path.map(|path| format!("needs {path}, which its sandbox hides"));
+        assert_eq!(found.len(), usize::from(expected.is_some()), "{argv:?}: {found:?}");
+        assert!(expected.is_none_or(|expected| found[0].contains(&expected)), "{argv:?}: {found:?}");
+    }
+    let home = vec!["/home/app/data".to_owned()];
+    let written = root::Command { write: home.clone(), ..strict(&["/usr/bin/tool"]) };
+    let mut parameter =
+        root::Parameter { name: "x".to_owned(), directories: home, ..root::Parameter::default() };
+    let taken = root::Command { parameters: vec![parameter.clone()], ..strict(&["/usr/bin/tool", "{x}"]) };
+    for command in [written, taken.clone()] {
+        assert!(
+            never(&runs(command), &Facts::default())[0]
+                .contains("needs /home/app/data, which its sandbox hides")
+        );
+    }
+    // A path that is only passed on is none of the command's.
+    parameter.unchecked = true;
+    let passed = root::Command { parameters: vec![parameter], ..taken };
+    assert!(never(&runs(passed), &Facts::default()).is_empty());
+}
+
+#[test]
+fn names_what_known_programs_lack_in_a_sandbox() {
+    let lacks = |command: root::Command| {
+        let found = lint(&runs(command), None).into_iter().filter(|finding| finding.id == "never-works");
+        found.map(|finding| finding.message).collect::<Vec<_>>()
+    };
+    let strict = |argv: &[&str]| command(argv, root::Sandbox::Strict);
+    let sockets = |paths: &[&str], argv: &[&str]| {
+        let sockets = paths.iter().map(ToString::to_string).collect();
+        root::Command { sockets, ..strict(argv) }
+    };
+    for (argv, words, enough) in [
+        (
+            &["/usr/bin/systemctl", "kill", "a"][..],
+            "/run/systemd/private or /run/dbus/system_bus_socket in `sockets`",
+            &["/run/systemd/private"][..],
+        ),
+        (
+            &["/usr/bin/timedatectl", "set-ntp", "true"],
+            "/run/dbus/system_bus_socket in `sockets`",
+            &["/var/run/dbus/system_bus_socket"],
+        ),
+        (
+            &["/usr/bin/fail2ban-client", "status"],
+            "/run/fail2ban/fail2ban.sock in `sockets`",
+            &["/run/fail2ban/fail2ban.sock"],
+        ),
+        (
+            &["/usr/bin/psql", "-c", "SELECT 1"],
+            "/run/postgresql/ in `sockets`, or `network = true`",
+            &["/run/postgresql/.s.PGSQL.5432"],
+        ),
+        (
+            &["/usr/bin/mariadb-admin", "status"],
+            "/run/mysqld/ in `sockets`, or `network = true`",
+            &["/run/mysqld/mysqld.sock"],
+        ),
+    ] {
+        let found = lacks(strict(argv));
+        assert!(found.len() == 1 && found[0].contains(words), "{argv:?}: {found:?}");
+        assert!(lacks(sockets(&["/run/other.sock"], argv)).len() == 1, "{argv:?}: another socket");
+        assert!(lacks(sockets(enough, argv)).is_empty(), "{argv:?}");
+        assert!(lacks(command(argv, root::Sandbox::None)).is_empty(), "{argv:?}: without a sandbox");
+    }
+    let nft = strict(&["/usr/sbin/nft", "list", "ruleset"]);
+    assert!(lacks(nft.clone())[0].contains("CAP_NET_ADMIN in `capabilities`"));
+    assert!(lacks(root::Command { capabilities: vec!["CAP_NET_ADMIN".to_owned()], ..nft }).is_empty());
+    let redis = strict(&["/usr/bin/redis-cli", "-h", "127.0.0.1", "INFO"]);
+    assert!(lacks(redis.clone())[0].contains("`network = true`"));
+    assert!(lacks(root::Command { network: true, ..redis }).is_empty());
+    let podman = root::Command { network: true, ..strict(&["/usr/bin/podman", "ps"]) };
+    assert!(lacks(podman)[0].contains("`sandbox = \"none\"`, since it makes namespaces"));
+    // What needs nothing of the host, and other programs of the name's begin.
+    for argv in [
+        &["/usr/bin/systemctl", "--version"][..],
+        &["/usr/bin/fail2ban-client", "--test"],
+        &["/usr/sbin/swapon", "--show"],
+        &["/usr/bin/systemctl-x"],
+        &["/usr/bin/tool", "systemctl"],
+    ] {
+        assert!(lacks(strict(argv)).is_empty(), "{argv:?}");
+    }
 }
 
 #[test]
