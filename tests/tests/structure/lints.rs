@@ -221,6 +221,46 @@ fn a_test_that_boots_a_machine_needs_its_feature_and_a_fast_one_does_not() {
     assert!(gated.len() > 20 && gated.iter().all(|name| *name != "structure"), "{gated:?}");
 }
 
+/// Tests of the helper that ask whether they run as root, and how often: to give power up, or to make the same assertions in
+/// another way. What root alone can show is in a module `as_root`, which tests/run runs as root.
+const ASKS_FOR_ROOT: &[(&str, usize)] = &[
+    // A browser's sandbox does not work as root.
+    ("privhelper/admin/tests/admin/page/browser.rs", 1),
+    // Another user than the one who owns the socket.
+    ("privhelper/admin/tests/greeting.rs", 2),
+    ("privhelper/broker/tests/program.rs", 1),
+    // A user namespace in the place of root's rights.
+    ("privhelper/gateway/tests/gateway/process.rs", 1),
+    ("privhelper/probe/tests/program.rs", 1),
+    // RLIMIT_NPROC does not bind root.
+    ("tests/corridor/tests/corridor/threads.rs", 1),
+];
+
+#[test]
+fn no_test_of_the_helper_asserts_less_where_it_does_not_run_as_root() {
+    let asks = |path: &PathBuf| {
+        let code = code(path);
+        let direct = code.matches("is_root()").count();
+        // By number it is the same question.
+        let by_number =
+            ["geteuid().as_raw() == 0", "getuid().as_raw() == 0", "getuid() == 0", "geteuid() == 0"];
+        direct + by_number.iter().map(|question| code.matches(question).count()).sum::<usize>()
+    };
+    let tests = sources(&["privhelper", "tests/corridor"]);
+    let tests = tests.iter().filter(|path| path.components().any(|part| part.as_os_str() == "tests"));
+    let found = tests.map(|path| (name(path), asks(path))).filter(|(_, asked)| *asked > 0);
+    let known = ASKS_FOR_ROOT.iter().map(|(path, asked)| ((*path).to_owned(), *asked));
+    assert_eq!(found.collect::<Vec<_>>(), known.collect::<Vec<_>>(), "move it into `mod as_root`");
+    // Each such module is found by `tests/as-root`, which looks for it at the beginning of a line.
+    let script = read_to_string(root().join("tests/as-root")).expect("tests/as-root");
+    assert!(script.contains("'^mod as_root'") && script.contains("--ignored as_root::"), "{script}");
+    let hidden = sources(&["privhelper", "agent", "tests"]).into_iter().filter(|path| {
+        let code = code(path);
+        code.contains(concat!("mod ", "as_root {")) && !code.contains(concat!("\nmod ", "as_root {"))
+    });
+    assert_eq!(hidden.collect::<Vec<_>>(), Vec::<PathBuf>::new());
+}
+
 #[test]
 fn coverage_is_held_against_its_floors() {
     let script = read_to_string(root().join("tests/coverage")).expect("tests/coverage");

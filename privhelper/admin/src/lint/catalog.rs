@@ -37,6 +37,11 @@ const fn text(id: &'static str, help: &'static str) -> Kind {
 /// Findings that are not rows of a table.
 const OWN: &[Kind] = &[
     rule("write-outside-harmless", Combined, "programs of the host look there for what they are to do"),
+    rule(
+        "directory-with-protected-names",
+        Combined,
+        "postern-files can write all of the directory: only its own checks protect the names in it",
+    ),
     rule("executable-mode", Combined, "files that the agent writes can be run from there"),
     rule("writable-by-others", Combined, "others than root can change what the rule writes"),
     rule(

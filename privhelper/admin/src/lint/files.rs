@@ -7,6 +7,7 @@ use super::reach::{self, HARMLESS, is_below};
 use super::table::{self, Row};
 use crate::finding::{Class, Severity};
 use postern_policy::VerbId;
+use postern_policy::rules::protect::{DIRECTORIES, FILES};
 use postern_proto::root::v1 as root;
 use std::collections::BTreeMap;
 
@@ -27,6 +28,7 @@ pub(super) fn check(input: &Input<'_>, rule: &Grant<'_>, found: &mut Vec<LintFin
             found.push(rule.finding(row.id, row.class, directory, &what, row.how));
         }
         outside(rule, &hits, found);
+        protected(input, rule, found);
         modes(rule, found);
         owners(input, rule, found);
         wildcards(rule, found);
@@ -122,6 +124,40 @@ fn outside(rule: &Grant<'_>, hits: &Hits<'_>, found: &mut Vec<LintFinding>) {
         );
         let remark = rule.remark(OUTSIDE, Severity::Error, directory, message);
         found.push(LintFinding { class: Some(Class::Combined), ..remark });
+    }
+}
+
+/// A directory is granted to postern-files as a whole, by mount and by Landlock: what is protected in it is kept by the checks of
+/// paths alone. The process of a rule with `as` has its user's power in place of that.
+fn protected(input: &Input<'_>, rule: &Grant<'_>, found: &mut Vec<LintFinding>) {
+    if !rule.rule.as_user.is_empty() {
+        return;
+    }
+    let own = input.rules.protect.iter().flat_map(|protect| protect.paths.iter().map(String::as_str));
+    let all = FILES.into_iter().chain(DIRECTORIES).chain(own).collect::<Vec<_>>();
+    let is_in = |entry: &str, directory: &str| {
+        let rest = entry.strip_prefix(directory.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.starts_with('/') && rest.len() > 1)
+    };
+    for directory in &rule.rule.directories {
+        let kept = all.iter().filter(|entry| is_in(entry, directory));
+        let kept = kept.map(|entry| entry.trim_end_matches('/').to_owned()).collect::<Vec<_>>();
+        if !kept.is_empty() {
+            let what = format!("change files in {directory}");
+            let how = format!(
+                "postern-files can then write all of it: only its own checks protect {}",
+                shorten(&kept)
+            );
+            found.push(rule.finding(
+                "directory-with-protected-names",
+                Class::Combined,
+                directory,
+                &what,
+                &how,
+            ));
+            // The first directory says it: a reason is given for the rule.
+            break;
+        }
     }
 }
 
