@@ -135,7 +135,8 @@ impl Helper {
         };
         let Some(own) = alias::own_name(&self.root, &name) else { return };
         let Ok(channel) = self.connect().await else { return };
-        if is_granted(channel, ask.clone(), &own).await {
+        // On the heap: it would make the future of every request larger.
+        if Box::pin(is_granted(channel, ask.clone(), &own)).await {
             refused.message = format!("{name} is an alias of {own}, which is granted: ask for that");
         }
     }

@@ -176,7 +176,7 @@ impl EventSender {
     #[must_use]
     pub fn new(sender: Arc<ChannelSender>, stream: u32, streams: Arc<Streams>) -> Self {
         streams.running.fetch_add(1, Ordering::Relaxed);
-        Self { sender, stream, seq: AtomicU32::new(0), streams, ended: AtomicBool::new(false) }
+        Self { sender, stream, seq: AtomicU32::new(1), streams, ended: AtomicBool::new(false) }
     }
 
     /// Sends an event, unless the stream has ended. Only `Output` waits for room, at most 2 s.
@@ -191,12 +191,13 @@ impl EventSender {
         if self.ended.swap(true, Ordering::Relaxed) {
             return false;
         }
-        let mut payload = vec![code.code()];
-        payload.extend_from_slice(text.as_bytes());
+        let payload = [&[code.code()], text.as_bytes()].concat();
         // First: who reads the last event may leave the stream and ask for the next at once.
         self.streams.leave(self.stream);
         self.streams.running.fetch_sub(1, Ordering::Relaxed);
-        last.into_iter().for_each(|kind| self.send(kind));
+        if let Some(kind) = last {
+            self.send(kind);
+        }
         self.sender.send(self.stream, frame::END, &payload, false);
         true
     }
@@ -208,8 +209,7 @@ impl EventSender {
 
     fn send(&self, kind: Kind) {
         let wait = matches!(kind, Kind::Output(_));
-        let seq = self.seq.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        let event = wire::Event { seq, kind: Some(kind) };
+        let event = wire::Event { seq: self.seq.fetch_add(1, Ordering::Relaxed), kind: Some(kind) };
         self.sender.send(self.stream, frame::EVENT, &event.encode_to_vec(), wait);
     }
 

@@ -152,12 +152,9 @@ impl FilterArgs {
     }
 
     fn filter<'a>(&'a self, host: &'a Host) -> Result<Filter<'a>, String> {
-        let person = |name: &String| match name.parse() {
-            Ok(uid) => Ok(uid),
-            Err(_) => {
-                let uid = (host.accounts.user)(name);
-                uid.ok_or_else(|| format!("--person: {}", host.accounts.no_user(name)))
-            }
+        let person = |name: &String| {
+            let uid = name.parse().ok().or_else(|| (host.accounts.user)(name));
+            uid.ok_or_else(|| format!("--person: {}", host.accounts.no_user(name)))
         };
         let boot = || host.boot_id.as_deref().ok_or_else(|| "--boot: this boot's id is not known".to_owned());
         Ok(Filter {

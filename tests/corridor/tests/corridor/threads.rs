@@ -63,7 +63,7 @@ fn may_start_threads(processes: &Processes, name: &str, may: bool) {
     assert!(status.unwrap().success());
 }
 
-/// The processor time that a process has used, in the kernel's ticks of 10 ms (proc_pid_stat(5)).
+/// The processor time that a process has used, in the kernel's ticks of 10 ms (`proc_pid_stat(5)`).
 fn ticks(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let after_name = stat.rsplit_once(')').unwrap().1;
@@ -158,7 +158,7 @@ fn a_client_waits_while_the_broker_has_no_descriptor_for_it_and_is_served_then()
     eventually("nobody is served", || !threads().any(is_client));
     let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
     let open = open.filter_map(|fd| fd.ok()?.file_name().to_str()?.parse::<u32>().ok()).collect::<Vec<_>>();
-    let first_free = (0..).find(|fd| !open.contains(fd)).unwrap();
+    let first_free = (0..1 << 16).find(|fd| !open.contains(fd)).unwrap();
     let limit = |most: &str| {
         let status =
             Command::new("prlimit").args(["--pid", &pid.to_string(), &format!("--nofile={most}:")]).status();
