@@ -63,6 +63,6 @@ pub fn capabilities(value: &[u8]) -> Vec<Capability> {
     // Permitted and inheritable bits alternate: the upper half is the third pair's first.
     let permitted = word(4) | (word(12) << 32);
     let mut found = caps::all().into_iter().filter(|one| permitted & one.bitmask() != 0).collect::<Vec<_>>();
-    found.sort_by_key(|one| one.index());
+    found.sort_by_key(Capability::index);
     found
 }
