@@ -121,7 +121,7 @@ systemd-run --quiet --unit agree --uid oper /usr/local/bin/agree
 "#;
 
 fn stories(release: Release) {
-    let late = ["apache2", "ufw", "systemd-resolved", "iproute2", "mariadb-server"];
+    let late = ["apache2", "ufw", "systemd-resolved", "iproute2", "mariadb-server", "podman"];
     let machine = Installed::in_machine(
         Machine::boot_offering(release, &[PACKAGES, &late].concat()),
         &postern_tests::deb(),
@@ -161,9 +161,11 @@ fn stories(release: Release) {
         // Last: it takes port 80 from nginx.
         ("web-apache", web_apache),
     ];
+    // Packs that stay untested: a machine shares the kernel of its host, and so its swap, and has no image of a container.
+    let parts: &[Story] = &[("swap", swap_without_switching_it_on), ("containers", containers_arguments)];
     let only = std::env::var("POSTERN_PACK").ok();
     let mut failed = Vec::new();
-    for (pack, story) in stories {
+    for (pack, story) in stories.iter().chain(parts) {
         if only.as_deref().is_none_or(|only| only.split(',').any(|only| only == *pack)) {
             let begun = std::time::Instant::now();
             // A failure does not keep the other stories from running.
@@ -176,6 +178,51 @@ fn stories(release: Release) {
     assert!(failed.is_empty(), "failed: {}", failed.join(", "));
     if only.is_none() {
         every_command_has_run(&host, &stories.iter().map(|(pack, _)| *pack).collect());
+    }
+}
+
+/// The commands of a pack's text, without its values, whose program this is.
+fn argv_of(pack: &str, program: &str) -> Vec<Vec<String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../deploy/packs/{pack}.toml"));
+    let text = std::fs::read_to_string(path).expect("a pack");
+    let lines = text.lines().filter_map(|line| line.strip_prefix("argv = "));
+    // A list of plain texts is the same in TOML and JSON.
+    let all = lines.map(|list| serde_json::from_str::<Vec<String>>(list).expect("a list"));
+    all.filter(|argv| argv.first().is_some_and(|first| first == program)).collect()
+}
+
+fn swap_without_switching_it_on(host: &Host) {
+    host.is("install -d -m 0700 /swap");
+    host.add("swap", &[]);
+    host.done(&["command", "swap-show"]);
+    host.done(&["command", "swap-create"]);
+    host.is("test \"$(stat -c '%U:%G %a' /swap/swapfile)\" = 'root:root 600'");
+    host.ends(&["command", "swap-size", "size=1M"], 2);
+    host.done(&["command", "swap-size", "size=64M"]);
+    host.is("test \"$(stat -c %s /swap/swapfile)\" = 67108864");
+    host.done(&["command", "swap-format"]);
+    host.is("tail --bytes=+4087 /swap/swapfile | head --bytes=10 | grep -q SWAPSPACE2");
+    let both = [argv_of("swap", "/usr/sbin/swapon"), argv_of("swap", "/usr/sbin/swapoff")].concat();
+    assert_eq!(both.len(), 3, "{both:?}");
+    host.is("test -x /usr/sbin/swapon -a -x /usr/sbin/swapoff; rm -r /swap");
+    let removed = host.machine.root(&["postern-admin", "pack", "remove", "swap", "--yes"]);
+    assert_eq!(removed.code, 0, "{removed}");
+}
+
+/// Debian's podman understands each of the pack's command lines: with `--help` it reads the options and does nothing.
+fn containers_arguments(host: &Host) {
+    host.is("DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install podman >&2");
+    let all = argv_of("containers", "/usr/bin/podman");
+    assert_eq!(all.len(), 4, "{all:?}");
+    for mut argv in all {
+        argv.insert(2, "--help".to_owned());
+        let argv = argv.iter().map(|word| word.replace("{name}", "web")).collect::<Vec<_>>();
+        let words = argv.iter().map(String::as_str).collect::<Vec<_>>();
+        let understood = host.machine.root(&words);
+        assert_eq!(understood.code, 0, "{understood}");
+        assert!(understood.stdout.contains("Usage:"), "{understood}");
+        let wrong = host.machine.root(&[&words[..2], &["--no-such-option"], &words[2..]].concat());
+        assert_ne!(wrong.code, 0, "the control: {wrong}");
     }
 }
 

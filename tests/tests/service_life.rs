@@ -1,6 +1,6 @@
 //! The services on a real systemd: their sandbox, who owns what, and coming back after being killed.
 
-use postern_tests::{Installed, Release, on_each_release};
+use postern_tests::{Installed, Release, deb, on_each_release};
 
 on_each_release!(
     reaches_the_sandbox_figures,
@@ -9,6 +9,7 @@ on_each_release!(
     killed_programs_do_not_lose_a_running_installation,
     no_program_of_roots_runs_without_an_order,
     postern_files_confines_itself_further_than_its_unit_does,
+    the_helpers_metrics_are_written_by_a_timer_that_is_disabled_at_first,
 );
 
 /// `systemd-analyze security` of each unit, and the most that it may be.
@@ -22,6 +23,7 @@ fn reaches_the_sandbox_figures(release: Release) {
         ("postern-files.service", 1.0),
         ("postern-units.service", 1.0),
         ("postern-agent.service", 1.3),
+        ("postern-metrics.service", 2.0),
     ] {
         let report = host.root(&["systemd-analyze", "security", "--no-pager", unit]).ok();
         let line = report.lines().last().unwrap_or_default().to_owned();
@@ -99,6 +101,41 @@ fn schedules_run_under_their_person_s_rights(host: &Installed) {
     for event in ["schedule_added", "schedule_begins", "schedule_ended", "schedule_refused"] {
         assert!(journal.contains(event), "no {event} in {journal}");
     }
+}
+
+fn the_helpers_metrics_are_written_by_a_timer_that_is_disabled_at_first(release: Release) {
+    let host = Installed::as_shipped(release);
+    let state = "systemctl is-enabled postern-metrics.timer || true; systemctl is-active postern-metrics.timer || true";
+    assert_eq!(host.shell(state).ok(), "disabled\ninactive\n");
+    let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
+    // The minute is not waited for: this is what the timer starts.
+    let _ = host
+        .shell("systemctl enable --now postern-metrics.timer; systemctl start postern-metrics.service")
+        .ok();
+    assert_eq!(host.shell(state).ok(), "enabled\nactive\n");
+    let file = "/run/postern-metrics/postern.prom";
+    assert_eq!(host.shell(&format!("stat -c '%U %a' {file}")).ok(), "root 644\n");
+    let written = host.visitor(&["cat", file]).ok();
+    let as_root = host.root(&["postern-admin", "metrics"]).ok();
+    let names = |text: &str| {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        lines.filter_map(|line| line.split(' ').next()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(&written),
+        names(&as_root),
+        "its sandbox hides nothing: {}",
+        host.journal("postern-metrics.service")
+    );
+    for line in ["postern_recorder_up 1", "postern_audit_writable 1", "postern_policy_files_match 1"] {
+        assert!(written.lines().any(|one| one == line), "{line}: {written}");
+    }
+    // The choice outlives a removal, and a purge takes it away.
+    let _ = host.shell("apt-get -q -y remove postern; test ! -e /run/postern-metrics").ok();
+    let _ = host.install_deb(&deb()).ok();
+    assert_eq!(host.shell(state).ok(), "enabled\nactive\n");
+    let _ = host.shell("POSTERN_PURGE_AUDIT=yes apt-get -q -y purge postern").ok();
+    assert_eq!(host.shell("find /etc/systemd /run -iname '*postern*'").ok(), "");
 }
 
 fn a_killed_program_comes_back(release: Release) {

@@ -34,15 +34,13 @@ fn nearest_in(message: &str) -> Option<String> {
     // The word may hold anything, also the words that follow it: the last place is serde's own.
     let (word, expected) = rest.rsplit_once("`, expected ")?;
     let list = expected.strip_prefix("one of ").unwrap_or(expected);
-    let (permitted, mut tail) = (&mut Vec::new(), list);
+    let (mut permitted, mut tail) = (Vec::new(), list);
     while let Some((name, after)) = permitted_word(tail) {
         permitted.push(name);
         tail = after;
         let next = [", ", " or "].iter().find_map(|separator| after.strip_prefix(separator));
-        match next {
-            Some(next) if permitted_word(next).is_some() => tail = next,
-            _ => break,
-        }
+        let Some(next) = next.filter(|next| permitted_word(next).is_some()) else { break };
+        tail = next;
     }
     let hint = did_you_mean(word, permitted.iter().copied());
     let is_list = !permitted.is_empty();

@@ -29,7 +29,7 @@ const ADMIN: Page = Page {
         ("/var/log/postern/audit.jsonl", "who asked for what, what was decided and done"),
         ("/run/postern/operator.sock", "where operators decide; for members of the group postern-operators"),
     ],
-    see_also: "postern-policy(5), postern-packs(7), postern-audit(5), postern(1), /usr/share/doc/postern/README.md, /usr/share/doc/postern/SECURITY.md",
+    see_also: "postern-policy(5), postern-packs(7), postern-audit(5), postern-agent.toml(5), postern-shell-rules(5), postern(1), /usr/share/doc/postern/README.md, /usr/share/doc/postern/SECURITY.md",
     examples: examples::ADMIN,
 };
 
@@ -38,7 +38,12 @@ const PAGES: [(&str, &str, &str, &str); 5] = [
     ("docs/postern-policy.5.md", "postern-policy", "5", "what agents may ask of the root helper"),
     ("docs/postern-agent.toml.5.md", "postern-agent.toml", "5", "configuration of the Postern agent"),
     ("docs/postern-shell-rules.5.md", "postern-shell-rules", "5", "rules that classify shell commands"),
-    ("docs/packs.md", "postern-packs", "7", "reviewed policy files of Postern for one service each"),
+    (
+        "docs/postern-packs.7.md",
+        "postern-packs",
+        "7",
+        "reviewed policy files of Postern for one service each",
+    ),
     ("privhelper/audit/AUDIT.md", "postern-audit", "5", "format of the Postern audit log"),
 ];
 
@@ -179,6 +184,23 @@ fn files_of_examples_are_installed_and_the_programs_take_them() {
 }
 
 #[test]
+fn every_manual_page_is_in_docs_under_its_name_and_its_section_and_is_named_by_the_first_two() {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(root().join("deploy/man")).expect("the pages") {
+        let name = entry.expect("a page").file_name().into_string().expect("a name");
+        assert!(root().join(format!("docs/{name}.md")).exists(), "docs/{name}.md");
+        names.push(name);
+    }
+    assert_eq!(names.len(), 7, "{names:?}");
+    for (own, page) in [("postern.1", &POSTERN), ("postern-admin.8", &ADMIN)] {
+        for name in names.iter().filter(|name| *name != own) {
+            let (page_name, section) = name.rsplit_once('.').expect("a section");
+            assert!(page.see_also.contains(&format!("{page_name}({section})")), "{own} does not name {name}");
+        }
+    }
+}
+
+#[test]
 fn manual_page_has_every_command() {
     let page = manual(postern_agent::cli::command(), &POSTERN);
     for verb in postern_agent::VERBS {
@@ -236,7 +258,7 @@ fn every_verb_names_the_command_that_asks_for_it() {
 
 #[test]
 fn packs_page_has_every_key_and_kind_with_an_example() {
-    let page = page("docs/packs.md");
+    let page = page("docs/postern-packs.7.md");
     check_tables(&page, &blocks(&page, "toml"), &tables::pack());
     let kinds = tables::variable_kinds();
     let names = kinds.iter().map(|(name, _, _)| name.clone()).collect::<Vec<_>>();
