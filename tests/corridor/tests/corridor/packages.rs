@@ -319,8 +319,8 @@ fn kept_back_packages_are_in_the_plan_and_in_the_answer_where_nothing_else_is_to
 }
 
 /// Rules that let packages be changed in every way, and undone.
-fn all_ways(_: &Path) -> Vec<root::Rule> {
-    let verbs = ["package.install", "package.remove", "package.upgrade", "request.undo"];
+pub fn all_ways(_: &Path) -> Vec<root::Rule> {
+    let verbs = ["package.install", "package.remove", "package.purge", "package.upgrade", "request.undo"];
     vec![root::Rule {
         packages: strings(&["*"]),
         versions: strings(&["*"]),
