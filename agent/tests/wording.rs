@@ -112,10 +112,14 @@ fn texts_are_english_in_every_locale() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
-    for args in
-        [&["--help"][..], &["service", "--help"], &["packag", "install", "x"], &["service", "start", "a b"]]
-    {
+    for (args, words) in [
+        (&["--help"][..], "Administers this host"),
+        (&["service", "--help"], "Units of systemd"),
+        (&["packag", "install", "x"], "unknown command"),
+        (&["service", "start", "a b"], "postern: "),
+    ] {
         let english = ran("en_US.UTF-8", args);
+        assert!(format!("{}{}", english.1, english.2).contains(words), "{args:?}: {english:?}");
         assert_eq!(ran("de_DE.UTF-8", args), english, "{args:?}");
         assert_eq!(ran("ja_JP.UTF-8", args), english, "{args:?}");
     }

@@ -1,5 +1,6 @@
 //! `tests/trusted` counts lines of code and refuses what is over a bar of `privhelper/TRUST`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -116,6 +117,90 @@ fn this_tree_is_within_its_bars() {
     for class in ["root", "messages", "gateway"] {
         assert!(output.stdout.lines().any(|line| line.starts_with(&format!("{class} "))), "{output}");
     }
+}
+
+/// The version of TRUST since which each raise is a row of [`RAISES`]; earlier ones are in its comments.
+const SINCE: &str = "97f9a4b6d5c79eb59d2b6b71a0b7dd3b6c023224";
+
+/// Raises of a bar: class, lines, and the issue that names both.
+const RAISES: &[(&str, u32, &str)] = &[];
+
+/// The bar of each class in a TRUST file.
+fn bars(trust: &str) -> BTreeMap<String, u32> {
+    let rows = trust.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    let rows = rows.map(|row| {
+        let mut words = row.split_whitespace();
+        let class = words.next().expect("a class").to_owned();
+        (class, words.next().and_then(|bar| bar.parse().ok()).expect("a bar"))
+    });
+    rows.collect()
+}
+
+/// The classes that rose by more lines from one version to the next than these raises have.
+fn risen(versions: &[String], raises: &[(&str, u32, &str)]) -> BTreeMap<String, u32> {
+    let mut left = BTreeMap::<String, u32>::new();
+    for pair in versions.windows(2) {
+        let before = bars(&pair[0]);
+        for (class, bar) in bars(&pair[1]) {
+            let rise = bar.saturating_sub(before.get(&class).copied().unwrap_or(0));
+            *left.entry(class).or_default() += rise;
+        }
+    }
+    for (class, lines, issue) in raises {
+        assert!(issue.starts_with("issue "), "{class}: {issue}");
+        left.entry((*class).to_owned()).and_modify(|over| *over = over.saturating_sub(*lines));
+    }
+    left.retain(|_, over| *over > 0);
+    left
+}
+
+#[test]
+fn a_bar_only_falls_or_rises_by_an_issue() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    if !root.join(".git").exists() {
+        println!("no history here: not compared");
+        return;
+    }
+    let git = |arguments: &[&str]| {
+        // Root may read a tree of another user.
+        let mut command = Command::new("git");
+        let done = command.args(["-c", "safe.directory=*", "-C"]).arg(&root).args(arguments).output();
+        let done = done.expect("git");
+        done.status.success().then(|| String::from_utf8(done.stdout).expect("text"))
+    };
+    let head = git(&["rev-parse", "HEAD"]).expect("a repository that git can read");
+    if git(&["merge-base", "--is-ancestor", SINCE, "HEAD"]).is_none() {
+        let shallow = git(&["rev-parse", "--is-shallow-repository"]);
+        assert_eq!(shallow.as_deref(), Some("true\n"), "{SINCE} is not in the history of {head}");
+        println!("a part of the history only: not compared");
+        return;
+    }
+    let range = format!("{SINCE}..HEAD");
+    let log = ["log", "--first-parent", "--reverse", "--format=%H", &range, "--", "privhelper/TRUST"];
+    let commits = git(&log).expect("the history");
+    let mut versions = Vec::new();
+    for commit in std::iter::once(SINCE).chain(commits.lines()) {
+        versions.push(git(&["show", &format!("{commit}:privhelper/TRUST")]).expect("a version"));
+    }
+    versions.push(fs::read_to_string(root.join("privhelper/TRUST")).expect("TRUST"));
+    let risen = risen(&versions, RAISES);
+    assert!(risen.is_empty(), "raised without an issue's row in RAISES, by lines: {risen:?}");
+}
+
+#[test]
+fn a_raised_bar_is_found_also_where_it_fell_before_or_is_a_new_class() {
+    let of = |versions: &[&str], raises: &[(&str, u32, &str)]| {
+        let versions = versions.iter().map(|rows| format!("# why\n\n{rows}\n")).collect::<Vec<_>>();
+        risen(&versions, raises).into_iter().collect::<Vec<_>>()
+    };
+    let over = |class: &str, lines| vec![(class.to_owned(), lines)];
+    assert_eq!(of(&["root 9 a", "root 7 a b"], &[]), []);
+    assert_eq!(of(&["root 9 a", "root 7 a", "root 8 a"], &[]), over("root", 1));
+    assert_eq!(of(&["root 9 a", "root 9 a\nprobe 3 b"], &[]), over("probe", 3));
+    let row = ("root", 2, "issue 99: why");
+    assert_eq!(of(&["root 9 a", "root 11 a"], &[row]), []);
+    assert_eq!(of(&["root 9 a", "root 12 a"], &[row]), over("root", 1));
+    assert_eq!(of(&["root 9 a\nprobe 1 b", "root 9 a\nprobe 3 b"], &[row]), over("probe", 2));
 }
 
 #[test]

@@ -109,6 +109,8 @@ fn what_is_no_plan_says_why() {
         (command(json!({ "target_hosts": ["db1"] })), "invalid_schema"),
         (command(json!({ "target_hosts": ["*"] })), "invalid_schema"),
         (command(json!({ "target_hosts": ["localhost", "db1"] })), "invalid_schema"),
+        (command(json!({ "target_hosts": ["db1", "localhost"] })), "invalid_schema"),
+        (command(json!({ "target_hosts": ["localhost\n"] })), "invalid_schema"),
         (command(json!({ "background": true })), "invalid_schema"),
         (command(json!({ "timeout_seconds": 0 })), "invalid_schema"),
         (command(json!({ "timeout_seconds": 86_401 })), "invalid_schema"),

@@ -254,9 +254,21 @@ fn a_command_for_another_host_is_asked_about_whatever_it_carries() {
             format!("ssh web1 'id {character} id'"),
             format!("ssh root@web1 -- 'id {character}'"),
             format!("env LANG=C timeout 5 ssh web1 \"id {character}\""),
+            // Outside of quotes, and in the host's name.
+            format!("ssh web1 {character} id"),
+            format!("ssh 'web{character}1' id"),
+            format!("ssh \"root@web1{character}\" id"),
         ] {
             let decision = rules.judge(&command);
             assert!(decision.effective() >= Level::Confirm, "{command:?}: {}", decision.describe());
+        }
+        // Words that no shell reads: the character is one of the word.
+        for words in [
+            ["ssh".to_owned(), format!("web{character}1"), "id".to_owned()],
+            ["ssh".to_owned(), "web1".to_owned(), format!("id{character}id")],
+        ] {
+            let decision = rules.judge_argv(&words);
+            assert!(decision.effective() >= Level::Confirm, "{words:?}: {}", decision.describe());
         }
     }
 }

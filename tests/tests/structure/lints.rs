@@ -261,6 +261,47 @@ fn no_test_of_the_helper_asserts_less_where_it_does_not_run_as_root() {
     assert_eq!(hidden.collect::<Vec<_>>(), Vec::<PathBuf>::new());
 }
 
+/// The files of the product that name a variable of the locale: they give programs whose output is read a fixed one, keep a command
+/// from getting one, or look whether a terminal shows UTF-8.
+const LOCALE: &[&str] = &[
+    "agent/src/client/hook.rs",
+    "agent/src/sandbox/confined.rs",
+    "agent/src/service/calendar.rs",
+    "agent/src/shims/call.rs",
+    "privhelper/admin/src/approvals/terminal.rs",
+    "privhelper/admin/src/enforce/unit.rs",
+    "privhelper/admin/src/lint/gather/run.rs",
+    "privhelper/admin/src/programs.rs",
+    "privhelper/command/src/lib.rs",
+    "privhelper/probe/src/journal.rs",
+    "privhelper/root/apt/src/programs.rs",
+    "privhelper/root/units/src/systemctl.rs",
+];
+
+#[test]
+fn texts_have_no_translations_and_ask_for_no_locale() {
+    let product = product();
+    let sources = sources(&product.iter().map(String::as_str).collect::<Vec<_>>());
+    let names = |words: &'static [&str]| {
+        let has = move |path: &&PathBuf| words.iter().any(|word| code(path).contains(word));
+        sources.iter().filter(has).map(|path| name(path)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(&["\"LANG\"", "\"LANGUAGE\"", "\"LC_"]),
+        LOCALE,
+        "another file reads or sets the locale"
+    );
+    assert_eq!(names(&["setlocale", "gettext", "localeconv", "nl_langinfo", "format_localized"]), [""; 0]);
+    let lock = read_to_string(root().join("Cargo.lock")).expect("Cargo.lock");
+    let crates = lock.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    let crates = crates.collect::<Vec<_>>();
+    assert!(crates.len() > 100, "{} crates", crates.len());
+    let starts =
+        ["gettext", "fluent", "i18n", "rust-i18n", "sys-locale", "locale_config", "pure-rust-locales"];
+    let translating = crates.iter().filter(|name| starts.iter().any(|start| name.starts_with(start)));
+    assert_eq!(translating.collect::<Vec<_>>(), Vec::<&&str>::new(), "texts of another language");
+}
+
 #[test]
 fn coverage_is_held_against_its_floors() {
     let script = read_to_string(root().join("tests/coverage")).expect("tests/coverage");

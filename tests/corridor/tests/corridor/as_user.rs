@@ -1,7 +1,7 @@
 //! Files of a rule with `as`: a process of the rule's user does it, and can lie about that user's own files alone.
 
 use postern_corridor::{
-    CLIENT_UID, Listener, OPERATOR, World, call, changing, meta, rule, strings, write_request,
+    CLIENT_UID, Listener, OPERATOR, World, call, changing, eventually, meta, rule, strings, write_request,
 };
 use postern_policy::Rule;
 use postern_policy::types::{Digest, TargetPath};
@@ -12,6 +12,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -328,6 +329,52 @@ fn a_captured_process_that_stalls_ends_the_order_after_its_time_also_byte_by_byt
     let seconds = begun.elapsed().as_secs();
     assert!((24..40).contains(&seconds), "{seconds} s");
     assert_eq!(content(&world), "old");
+}
+
+/// The process decides how long root waits for it: a policy that is replaced meanwhile counts, also where it grants the same.
+#[test]
+fn a_policy_that_is_replaced_while_the_process_stalls_stops_the_change() {
+    let same = |at: &Path| {
+        vec![granted(at, USER), root::Rule { units: strings(&["a.service"]), ..rule("a", &["unit.stop"]) }]
+    };
+    let revoked = |at: &Path| vec![changing(at)];
+    for (name, rules) in [("same", &same as &dyn Fn(&Path) -> Vec<root::Rule>), ("revoked", &revoked)] {
+        let flags: [Arc<AtomicBool>; 3] = std::array::from_fn(|_| Arc::default());
+        let [stalls, goes_on, is_given] = flags.clone();
+        let is_first = AtomicBool::new(true);
+        let (world, _socket) = world(move |mut stream| {
+            // The first process looks for the broker.
+            if is_first.swap(false, Ordering::SeqCst) {
+                return honest(stream);
+            }
+            let Ok(Some((_, asked))) = link::read(&mut stream) else { return };
+            let path = link::strict::<AsUser>(&asked).unwrap().path;
+            stalls.store(true, Ordering::SeqCst);
+            while !goes_on.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            say(&mut stream, &told(&path, b"old"));
+            drop(link::send_content(&mut stream, b"old"));
+            // The new content, if root still gives it.
+            is_given.store(matches!(link::read(&mut stream), Ok(Some(_))), Ordering::SeqCst);
+        });
+        let [stalls, goes_on, is_given] = &flags;
+        std::thread::scope(|scope| {
+            let asked =
+                scope.spawn(|| world.connect(CLIENT_UID).ask("Helper/FileWrite", &write(&world, b"new")));
+            eventually("the process stalls", || stalls.load(Ordering::SeqCst));
+            world.apply(rules(&world.path("")));
+            goes_on.store(true, Ordering::SeqCst);
+            let answer = asked.join().unwrap();
+            assert_eq!(answer.completed().code, "plan_changed", "{name}: {:?}", answer.completed());
+        });
+        assert!(!is_given.load(Ordering::SeqCst), "{name}: the process got the new content");
+        assert_eq!(
+            (content(&world).as_str(), world.count("begin"), world.count("end")),
+            ("old", 1, 1),
+            "{name}"
+        );
+    }
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! Rows 6 and 15: starts and journal reads that hang hold up neither an operator's undo nor other clients.
 
+use crate::packages::{apt, install, step};
 use crate::undo::{of, undo};
 use postern_corridor::{
     CLIENT_UID, Channel, OPERATOR, World, changing, eventually, meta, rule, strings, write_request,
 };
 use postern_proto::root::v1 as root;
-use postern_proto::v1::{self as wire, Mode, Status};
+use postern_proto::v1::{self as wire, Action, Mode, Status};
 use prost::Message;
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Clients beside the ordinary one, and the uid of the first.
 const OTHERS: [&str; 4] = ["one", "two", "three", "four"];
@@ -27,19 +28,23 @@ fn world() -> World {
             journal_lines: 10,
             ..rule(name, &["unit.restart", "unit.status"])
         };
+        let showing = |name: &str| root::Rule {
+            client: name.to_owned(),
+            packages: strings(&["*"]),
+            ..rule(&format!("{name}-show"), &["package.show"])
+        };
         let own = root::Rule { units: strings(&["a.service"]), ..rule("a", &["unit.stop", "unit.status"]) };
         let mut rules = OTHERS.map(hanging).to_vec();
-        rules.extend([own, changing(at)]);
+        let install = root::Rule { packages: strings(&["hello"]), ..rule("hello", &["package.install"]) };
+        rules.extend(OTHERS.map(showing));
+        rules.extend([own, changing(at), install]);
         root::Rules { clients: OTHERS.map(client).into(), rules, ..root::Rules::default() }
     });
     for (name, uid) in OTHERS.iter().zip(FIRST..) {
         world.add_user(name, uid);
     }
     let here = world.text("");
-    // At most a minute, for a test that fails before it lets go.
-    let hang = format!(
-        "echo x >>{here}/hanging; i=0; while [ ! -e {here}/go ] && [ $i -lt 300 ]; do sleep 0.2; i=$((i + 1)); done"
-    );
+    let hang = hang(&world);
     world.systemctl(&format!(
         "for unit; do :; done
          state=active; [ ! -e {here}/stopped ] || [ $unit != a.service ] || state=inactive
@@ -52,6 +57,14 @@ fn world() -> World {
     ));
     world.program("journalctl", &hang);
     world
+}
+
+/// A program that hangs until `release`: at most a minute, for a test that fails before it lets go.
+fn hang(world: &World) -> String {
+    let here = world.text("");
+    format!(
+        "echo x >>{here}/hanging; i=0; while [ ! -e {here}/go ] && [ $i -lt 300 ]; do sleep 0.2; i=$((i + 1)); done"
+    )
 }
 
 fn hanging(world: &World) -> usize {
@@ -142,4 +155,38 @@ fn an_operators_undo_and_another_client_are_answered_while_journal_reads_hang() 
         world.connect(CLIENT_UID).ask("Helper/UnitStatus", &status("a.service".to_owned())).refused().clone();
     assert_eq!(channel.code, "limit_exceeded", "its rule grants no line");
     drop(clients);
+}
+
+/// Sixty requests that look up packages once delayed this undo by twelve seconds: one after the other, before it.
+#[test]
+fn an_operators_undo_of_an_installation_is_done_while_apt_is_asked_about_packages() {
+    let world = world();
+    let steps = [step(Action::Install, "hello")];
+    apt(&world, &steps, &steps, "installed", "");
+    let request = install(&["hello"]);
+    assert!(world.ask("Helper/PackageInstall", &request).completed().undoable);
+    let gone = [step(Action::Remove, "hello")];
+    apt(&world, &gone, &gone, "config-files", "");
+    world.program("apt-cache", &hang(&world));
+    let mut clients = Vec::new();
+    for uid in (FIRST..).take(OTHERS.len()) {
+        let mut channel = world.connect(uid);
+        for _ in 0..60 / OTHERS.len() {
+            let show = wire::PackageShowRequest { meta: meta(Mode::Execute), names: strings(&["hello"]) };
+            channel.send("Helper/PackageShow", &show.encode_to_vec());
+        }
+        clients.push(channel);
+    }
+    eventually("as many programs run as the probe lets", || hanging(&world) >= 4);
+    let started = Instant::now();
+    let mut operator = world.operator(OPERATOR);
+    operator.stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let undone = undo(&mut operator, &of(&request.meta.unwrap().request_id)).unwrap();
+    assert_eq!(undone[0].code, "", "{undone:?}");
+    assert!(world.path("acted").exists() && !world.path("go").exists());
+    assert!(started.elapsed() < Duration::from_secs(6), "{:?}", started.elapsed());
+    release(&world);
+    drop(clients);
+    eventually("nothing runs", || world.recorder().requests.unfinished().is_empty());
+    assert!(world.count("served") + world.count("refused") > 4, "the control: packages were looked up");
 }

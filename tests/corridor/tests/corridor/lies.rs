@@ -2,6 +2,7 @@
 //! nothing happens. Of reads, which the probe answers itself, the client hears the lie, and the record says that the read
 //! was served.
 
+use crate::packages::{all_ways, apt, step as done};
 use postern_corridor::{Answer, CLIENT_UID, Listener, World, meta, rule, strings};
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1 as root;
@@ -261,4 +262,84 @@ fn packages_and_sources_that_a_captured_probe_conceals_are_found_under_apts_lock
         assert!(!world.path("acted").exists());
     }
     assert_eq!((world.count("begin"), world.count("end")), (2, 2));
+}
+
+/// Facts of a transaction.
+fn transaction(steps: &[wire::PackageStep]) -> root::Facts {
+    let packages = root::PackageFacts { steps: steps.to_vec(), ..root::PackageFacts::default() };
+    root::Facts { packages: Some(packages), ..root::Facts::default() }
+}
+
+/// All that apt would do is granted, so that nothing but the comparison with what was decided stops it.
+#[test]
+fn what_a_captured_probe_conceals_of_an_upgrade_a_removal_or_a_purge_is_found_under_apts_lock() {
+    let names = || strings(&["hello"]);
+    let upgrade = || wire::PackageUpgradeRequest { meta: meta(Mode::Execute), names: names(), all: false };
+    let remove = || wire::PackageRemoveRequest { meta: meta(Mode::Execute), names: names() };
+    let purge = || wire::PackagePurgeRequest { meta: meta(Mode::Execute), names: names() };
+    let other_version = |action| wire::PackageStep { new: "3".to_owned(), ..done(action, "hello") };
+    let downgraded = wire::PackageStep { old: "3".to_owned(), ..done(Action::Downgrade, "hello") };
+    let other_installed = |action| wire::PackageStep { old: "7".to_owned(), ..done(action, "hello") };
+    for (action, more) in [
+        (
+            Action::Upgrade,
+            vec![
+                vec![done(Action::Upgrade, "hello"), done(Action::Upgrade, "extra")],
+                vec![done(Action::Upgrade, "hello"), done(Action::Install, "extra")],
+                vec![done(Action::Upgrade, "hello"), done(Action::Remove, "extra")],
+                vec![other_version(Action::Upgrade)],
+                vec![downgraded],
+                vec![done(Action::Remove, "hello")],
+            ],
+        ),
+        (
+            Action::Remove,
+            vec![
+                vec![done(Action::Remove, "hello"), done(Action::Remove, "extra")],
+                vec![done(Action::Remove, "hello"), done(Action::Install, "extra")],
+                vec![done(Action::Remove, "extra")],
+                vec![other_installed(Action::Remove)],
+            ],
+        ),
+        (
+            Action::Purge,
+            vec![
+                vec![done(Action::Purge, "hello"), done(Action::Purge, "extra")],
+                vec![done(Action::Purge, "extra")],
+                vec![other_installed(Action::Purge)],
+            ],
+        ),
+    ] {
+        let ask = |world: &World| match action {
+            Action::Upgrade => world.ask("Helper/PackageUpgrade", &upgrade()),
+            Action::Remove => world.ask("Helper/PackageRemove", &remove()),
+            _ => world.ask("Helper/PackagePurge", &purge()),
+        };
+        let lie = vec![done(action, "hello")];
+        for truth in more {
+            let mut world = World::new(all_ways);
+            apt(&world, &truth, &truth, state_after(action), "");
+            let _probe = answering(&mut world, Kind::Facts, &transaction(&lie));
+            let answer = ask(&world);
+            assert_eq!(answer.completed().code, "plan_changed", "{truth:?}: {:?}", answer.completed());
+            assert!(!world.path("acted").exists(), "{truth:?}");
+            assert_eq!((world.count("begin"), world.count("end")), (1, 1));
+        }
+        // The control: told as it is, it is done.
+        let mut world = World::new(all_ways);
+        apt(&world, &lie, &lie, state_after(action), "");
+        let _probe = answering(&mut world, Kind::Facts, &transaction(&lie));
+        let answer = ask(&world);
+        assert_eq!(answer.completed().status(), Status::Done, "{action:?}: {:?}", answer.completed());
+        assert!(world.path("acted").exists());
+    }
+}
+
+/// The state in which dpkg has a package after this.
+fn state_after(action: Action) -> &'static str {
+    match action {
+        Action::Remove => "config-files",
+        Action::Purge => "not-installed",
+        _ => "installed",
+    }
 }

@@ -15,12 +15,12 @@ fn rules(_: &Path) -> Vec<root::Rule> {
     ]
 }
 
-fn install(names: &[&str]) -> wire::PackageInstallRequest {
+pub fn install(names: &[&str]) -> wire::PackageInstallRequest {
     let package = |name: &&str| wire::Package { name: (*name).to_owned(), version: String::new() };
     wire::PackageInstallRequest { meta: meta(Mode::Execute), packages: names.iter().map(package).collect() }
 }
 
-fn step(action: Action, name: &str) -> wire::PackageStep {
+pub fn step(action: Action, name: &str) -> wire::PackageStep {
     let (old, new) = match action {
         Action::Install => ("", "1"),
         Action::Remove | Action::Purge => ("1", ""),
@@ -63,7 +63,7 @@ fn hooked(step: &wire::PackageStep) -> String {
 
 /// An apt-get that simulates `planned` and then does `done`, ending so, and a dpkg that has these packages in this state
 /// afterwards.
-fn apt(world: &World, planned: &[wire::PackageStep], done: &[wire::PackageStep], state: &str, end: &str) {
+pub fn apt(world: &World, planned: &[wire::PackageStep], done: &[wire::PackageStep], state: &str, end: &str) {
     fs::write(world.path("plan"), planned.iter().map(simulated).collect::<String>()).unwrap();
     let lines = done.iter().map(hooked).collect::<String>();
     fs::write(world.path("transaction"), format!("VERSION 3\nAPT::Architecture=amd64\n\n{lines}")).unwrap();
@@ -319,8 +319,8 @@ fn kept_back_packages_are_in_the_plan_and_in_the_answer_where_nothing_else_is_to
 }
 
 /// Rules that let packages be changed in every way, and undone.
-fn all_ways(_: &Path) -> Vec<root::Rule> {
-    let verbs = ["package.install", "package.remove", "package.upgrade", "request.undo"];
+pub fn all_ways(_: &Path) -> Vec<root::Rule> {
+    let verbs = ["package.install", "package.remove", "package.purge", "package.upgrade", "request.undo"];
     vec![root::Rule {
         packages: strings(&["*"]),
         versions: strings(&["*"]),
