@@ -39,7 +39,10 @@ pub fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
     // tempfile makes it with mode 0600 under a name that nobody has; with its leading dot it is no part of a policy.
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     file.write_all(bytes)?;
-    fchown(file.as_file(), access.uid, access.gid)?;
+    // A unit without privileges may not even ask for the owner that the file has.
+    if access.uid.is_some() || access.gid.is_some() {
+        fchown(file.as_file(), access.uid, access.gid)?;
+    }
     file.as_file().set_permissions(Permissions::from_mode(access.mode))?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;

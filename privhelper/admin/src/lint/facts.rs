@@ -33,6 +33,9 @@ pub struct Facts {
     /// Programs of the policy's commands that are not there.
     #[serde(default)]
     pub missing: Vec<String>,
+    /// Users of the policy's commands that this host does not have.
+    #[serde(default)]
+    pub unknown_users: Vec<String>,
     /// The users that clients are.
     pub users: Vec<User>,
     /// Users and `%groups` that sudoers names; none if it could not be read, which only root can.

@@ -54,6 +54,7 @@ pub fn live(rules: &root::Rules, scope: UnitScope, probes: &Probes) -> Facts {
     let links = paths::links(rules);
     let inodes = paths::inodes(rules);
     let missing = paths::missing(rules);
+    let unknown_users = accounts::unknown(rules);
     let users = accounts::users(rules, &mut notes);
     let sudoers = accounts::sudoers(&mut notes);
     Facts {
@@ -67,6 +68,7 @@ pub fn live(rules: &root::Rules, scope: UnitScope, probes: &Probes) -> Facts {
         links,
         inodes,
         missing,
+        unknown_users,
         users,
         sudoers,
     }

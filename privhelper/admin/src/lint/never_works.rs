@@ -109,6 +109,10 @@ fn lacking(command: &Command) -> Option<String> {
 }
 
 fn missing(command: &Command, facts: &Facts) -> Option<String> {
+    if facts.unknown_users.contains(&command.user) {
+        let user = &command.user;
+        return Some(format!("command {} runs as user {user}, which this host does not have", command.name));
+    }
     let program = command.argv.first().filter(|program| facts.missing.contains(program))?;
     Some(format!("there is no {program}, which command {} runs", command.name))
 }

@@ -3,6 +3,7 @@
 use crate::lint::facts::{Group, User};
 use nix::unistd;
 use postern_proto::root::v1 as root;
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fs;
 
@@ -19,6 +20,13 @@ pub fn users(rules: &root::Rules, notes: &mut Vec<String>) -> Vec<User> {
         }
     }
     users
+}
+
+/// Users of commands that this host does not have. Where accounts cannot be asked for, none is known to be missing.
+pub fn unknown(rules: &root::Rules) -> Vec<String> {
+    let users = rules.commands.iter().map(|command| &command.user).filter(|user| !user.is_empty());
+    let unknown = users.filter(|user| matches!(unistd::User::from_name(user), Ok(None)));
+    unknown.cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn user(client: &str, name: &str) -> Option<User> {

@@ -5,6 +5,7 @@ use crate::support::{GOOD, TestHost};
 use postern_admin::io::Exit;
 use postern_admin::lint::facts;
 use postern_admin::lint::gather::{self, Probes, UnitScope};
+use postern_proto::root::v1 as root;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
@@ -131,6 +132,29 @@ fn gathers_only_loaded_and_named_units_after_package_changes() {
     let facts = gather::live(&rules, UnitScope::Loaded, &fakes());
     let units: Vec<_> = facts.units.iter().map(|unit| unit.id.as_str()).collect();
     assert_eq!(units, ["app.service", "other.service"]);
+}
+
+#[test]
+fn gathers_programs_and_users_of_commands_that_this_host_does_not_have() {
+    let mut rules = policy(Vec::new());
+    let command = |program: &str, user: &str| root::Command {
+        argv: vec![program.to_owned()],
+        user: user.to_owned(),
+        ..root::Command::default()
+    };
+    rules.commands = vec![
+        command("/bin/sh", "root"),
+        command("/missing/tool", "no-such-user"),
+        command("/missing/tool", "no-such-user"),
+        command("/bin/sh", ""),
+    ];
+    let facts = gather::live(&rules, UnitScope::Loaded, &fakes());
+    assert_eq!(facts.missing, ["/missing/tool"]);
+    assert_eq!(facts.unknown_users, ["no-such-user"]);
+    // Facts of before are read too.
+    let old = serde_json::to_string(&facts).unwrap().replace(",\"unknown_users\":[\"no-such-user\"]", "");
+    assert!(!old.contains("unknown_users"), "{old}");
+    assert!(facts::read(&old).unwrap().unknown_users.is_empty());
 }
 
 #[test]

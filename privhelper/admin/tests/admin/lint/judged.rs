@@ -167,6 +167,16 @@ fn names_rules_that_can_never_work_on_this_host() {
         never(&tool, &facts),
         ["rule run can never work on this host: there is no /usr/bin/tool, which command tool runs"]
     );
+    let facts = Facts { unknown_users: vec!["gone".to_owned()], ..Facts::default() };
+    assert!(never(&tool, &facts).is_empty(), "another user");
+    let as_gone =
+        root::Command { user: "gone".to_owned(), ..command(&["/usr/bin/tool"], root::Sandbox::Strict) };
+    assert_eq!(
+        never(&runs(as_gone), &facts),
+        [
+            "rule run can never work on this host: command tool runs as user gone, which this host does not have"
+        ]
+    );
     let hidden = command(&["/home/alice/tool"], root::Sandbox::Strict);
     assert!(
         never(&runs(hidden), &Facts::default())[0]
