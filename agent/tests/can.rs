@@ -270,6 +270,7 @@ async fn a_refused_alias_names_the_unit_that_is_granted() {
     link(&place, "older.service", "/usr/lib/systemd/system/app.service");
     link(&place, "masked.service", "/dev/null");
     link(&place, "linked.service", "/opt/app/linked.service");
+    link(&place, "other.service", "/opt/app/another.service");
     let granted = "no_grant: sshd.service is an alias of ssh.service, which is granted: ask for that";
     for mode in [&["can"][..], &[]] {
         let helper = place.helper(vec![Play::Events(vec![refused("no_grant")]), decided(Decision::Ask)]);
@@ -289,12 +290,13 @@ async fn a_refused_alias_names_the_unit_that_is_granted() {
         Play::Events(vec![refused("no_grant")]),
         Play::Events(vec![refused("no_grant")]),
         Play::Events(vec![refused("no_grant")]),
+        Play::Events(vec![refused("no_grant")]),
         Play::Events(vec![refused("denied")]),
     ]);
-    for unit in ["old", "masked", "linked", "nginx", "sshd"] {
+    for unit in ["old", "masked", "linked", "other", "nginx", "sshd"] {
         let ran = place.run(&["--direct", "can", "unit", "stop", unit]).await;
         assert_eq!(ran.exit, Exit::Refused, "{ran:?}");
         assert!(!ran.out.contains("alias"), "{unit}: {ran:?}");
     }
-    assert_eq!(helper.seen().len(), 6, "only old.service was asked for by its own name");
+    assert_eq!(helper.seen().len(), 7, "only old.service was asked for by its own name");
 }

@@ -404,7 +404,7 @@ client = "agent"
 verbs = ["file.write"]
 directories = ["/etc/test-keep"]
 files = ["*"]
-keep_within = "30s"
+keep_within = "45s"
 decision = "allow"
 justification = "settings that can lock people out"
 accept_risk = { "*" = "a test" }
@@ -440,7 +440,7 @@ fn a_removal_and_a_new_installation_lose_nothing(release: Release) {
     assert_eq!(masked, "masked\nmasked\n");
     assert_eq!(host.shell("pgrep -l postern || true").ok(), "");
     // Its time passes while nobody is there.
-    assert_eq!(host.shell("sleep 31; cat /etc/test-keep/a").ok().trim(), "new");
+    assert_eq!(host.shell("sleep 46; cat /etc/test-keep/a").ok().trim(), "new");
 
     let _ = host.install_deb(&deb()).ok();
     let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();

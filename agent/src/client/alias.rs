@@ -27,7 +27,13 @@ fn linked(root: &Path, name: &str) -> Option<String> {
         return None;
     }
     let mut paths = DIRECTORIES.iter().map(|directory| root.join(directory).join(name));
-    let target = fs::read_link(paths.find(|path| fs::symlink_metadata(path).is_ok())?).ok()?;
+    let path = paths.find(|path| fs::symlink_metadata(path).is_ok())?;
+    let target = path.parent()?.join(fs::read_link(&path).ok()?);
+    // A link to somewhere else brings in a unit of that file, with the link's name.
+    let parent = target.parent()?;
+    let is_unit_directory =
+        |directory: &&&str| [root, Path::new("/")].iter().any(|root| parent == root.join(directory));
+    DIRECTORIES.iter().chain(&["lib/systemd/system"]).find(is_unit_directory)?;
     let (_, kind) = name.rsplit_once('.')?;
     let other = target.file_name()?.to_str()?;
     let is_alias = other != name && other.rsplit_once('.').is_some_and(|(_, other)| other == kind);

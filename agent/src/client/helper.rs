@@ -19,6 +19,7 @@ use std::pin::Pin;
 use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 use tonic::transport::{Channel, Endpoint, Uri};
 use tonic::{Code, Status};
 
@@ -135,8 +136,9 @@ impl Helper {
         };
         let Some(own) = alias::own_name(&self.root, &name) else { return };
         let Ok(channel) = self.connect().await else { return };
-        // On the heap: it would make the future of every request larger.
-        if Box::pin(is_granted(channel, ask.clone(), &own)).await {
+        // On the heap: it would make the future of every request larger. A refusal does not wait for long.
+        let granted = Box::pin(is_granted(channel, ask.clone(), &own));
+        if timeout(ALIAS_TIME, granted).await.unwrap_or(false) {
             refused.message = format!("{name} is an alias of {own}, which is granted: ask for that");
         }
     }
@@ -268,6 +270,9 @@ async fn is_granted(channel: Channel, ask: PendingRequest, unit: &str) -> bool {
     }
     false
 }
+
+/// How long a refusal waits for the decision on the unit's own name.
+const ALIAS_TIME: Duration = Duration::from_secs(2);
 
 /// Why the helper is asked for a decision after a refusal, for its log.
 const ALIAS: &str = "whether the unit is granted by its own name";

@@ -102,7 +102,11 @@ impl Secrets {
     pub fn check(&self, tool: &str, request: &Request) -> Result<(), String> {
         let may = |text: &str, place: Location<'_>| -> Result<(), String> {
             for name in names(text) {
-                let unknown = || postern_text::unknown("secret", name, self.rows.keys().map(String::as_str));
+                // Names alone can tell something: those that this request may carry, and no others.
+                let permitted = |row: &Row| row.may_go(tool, request.verb(), place).is_ok();
+                let known =
+                    || self.rows.iter().filter(|(_, (_, row))| permitted(row)).map(|(name, _)| name.as_str());
+                let unknown = || postern_text::unknown("secret", name, known());
                 let (_, row) = self.rows.get(name).ok_or_else(unknown)?;
                 if tool == "shell" {
                     return Err("no secret may stand in what a command's programs ask for".to_owned());

@@ -156,8 +156,20 @@ fn a_client_waits_while_the_broker_has_no_descriptor_for_it_and_is_served_then()
     let is_client =
         |thread: PathBuf| std::fs::read_to_string(thread.join("comm")).is_ok_and(|name| name == "client\n");
     eventually("nobody is served", || !threads().any(is_client));
-    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
-    let open = open.filter_map(|fd| fd.ok()?.file_name().to_str()?.parse::<u32>().ok()).collect::<Vec<_>>();
+    let descriptors = || {
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+        let mut open =
+            open.filter_map(|fd| fd.ok()?.file_name().to_str()?.parse::<u32>().ok()).collect::<Vec<_>>();
+        open.sort_unstable();
+        open
+    };
+    // Also those of the gateway that has ended.
+    eventually("no descriptor is closed any more", || {
+        let before = descriptors();
+        std::thread::sleep(Duration::from_millis(200));
+        before == descriptors()
+    });
+    let open = descriptors();
     let first_free = (0..1 << 16).find(|fd| !open.contains(fd)).unwrap();
     let limit = |most: &str| {
         let status =
@@ -170,6 +182,7 @@ fn a_client_waits_while_the_broker_has_no_descriptor_for_it_and_is_served_then()
     limit(&first_free.to_string());
     // accept(2) has its descriptor before it waits: one more client is accepted, and no gateway can be had for it.
     let mut last = UnixStream::connect(&helper).unwrap();
+    last.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     assert_eq!(last.read(&mut [0]).unwrap(), 0, "it is turned away");
     std::thread::scope(|scope| {
         let asked = scope.spawn(|| request(&helper, "Helper/FileWrite", &write("during")));
