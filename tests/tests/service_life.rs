@@ -205,7 +205,8 @@ matches = [{ packages = ["slow-test"] }]
 fn no_program_of_roots_runs_without_an_order(release: Release) {
     let host = Installed::on(release);
     let running = "pgrep -l 'postern-(files|units|packa|comma|probe)' || true";
-    let _ = host.visitor(&["postern", "file", "write", "/var/www/html/a.html", "--content", "a"]);
+    let _ = host.root(&["mkdir", "-p", "/var/www/html"]).ok();
+    let _ = host.visitor(&["postern", "file", "write", "/var/www/html/a.html", "--content", "a"]).ok();
     let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
     assert!(host.shell(running).ok().contains("postern-probe"), "the control");
     // They end 45 s after their last order.

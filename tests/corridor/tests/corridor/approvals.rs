@@ -1,8 +1,8 @@
 //! A request that a rule marks `ask` waits for people, and there is no way round it.
 
 use postern_corridor::{
-    Answer, CLIENT_UID, Channel, GROUP_UID, OPERATOR, OTHER_OPERATOR, World, call, eventually, meta, rule,
-    site_rules, strings, write_request,
+    Answer, CLIENT_UID, Channel, GROUP_UID, OPERATOR, OTHER_OPERATOR, World, call, changing, eventually,
+    meta, remove, rule, site_rules, strings, write_request,
 };
 use postern_proto::frame::{CANCEL, EVENT, encode};
 use postern_proto::root::v1 as root;
@@ -579,6 +579,27 @@ fn a_denied_request_is_not_asked_again_in_other_words() {
         assert_eq!(client.ask("Helper/FileWrite", &same).refused().code, "denied_recently");
     }
     assert!(pending(&world) == 0);
+}
+
+/// A person who denied that a file is written has not said that it must stay.
+#[test]
+fn another_verb_on_a_denied_target_and_another_target_are_asked_anew() {
+    let world = World::new(|at| vec![root::Rule { decision: root::Decision::Ask.into(), ..changing(at) }]);
+    let (path, other) = (world.text("site/a"), world.text("site/b"));
+    fs::write(&path, "old").unwrap();
+    let mut client = world.connect(CLIENT_UID);
+    let evil = write_request(&path, b"evil", "any");
+    let (stream, waiting) = ask(&mut client, "Helper/FileWrite", &evil);
+    world.operator(OPERATOR).decide(&waiting.approval_id, b"", Verdict::Deny, "no").unwrap();
+    assert_eq!(client.answer(stream).refused().code, "not_approved");
+    let again = write_request(&path, b"evil too", "any");
+    assert_eq!(client.ask("Helper/FileWrite", &again).refused().code, "denied_recently");
+    let (stream, waiting) = ask(&mut client, "Helper/FileRemove", &remove(&path));
+    world.operator(OPERATOR).approve(&waiting.approval_id).unwrap();
+    assert_eq!(client.answer(stream).completed().status(), Status::Done);
+    let (stream, waiting) = ask(&mut client, "Helper/FileWrite", &write_request(&other, b"x", "any"));
+    world.operator(OPERATOR).approve(&waiting.approval_id).unwrap();
+    assert_eq!(client.answer(stream).completed().status(), Status::Done);
 }
 
 #[test]

@@ -8,6 +8,8 @@ use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Status};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 fn world() -> World {
     World::new(|at| vec![all_verbs(at)])
@@ -183,8 +185,20 @@ fn an_undo_reads_nothing_before_it_is_decided() {
     nix::unistd::mkfifo(&kept, nix::sys::stat::Mode::S_IRUSR).unwrap();
     world.apply(vec![root::Rule { verbs: strings(&["file.read"]), ..all_verbs(&world.path("")) }]);
     let order = world.undo_order(CLIENT, done.inverse());
-    assert_eq!(world.execute(&order, &[], whole()).code(), "no_grant");
-    assert_eq!(world.inspect(&order, None).code(), "no_grant");
+    let is_decided = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Whoever opens it is let go after a while, and the test fails in place of hanging.
+        scope.spawn(|| {
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while !is_decided.load(Ordering::Relaxed) && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            drop(fs::OpenOptions::new().read(true).write(true).open(&kept));
+        });
+        assert_eq!(world.execute(&order, &[], whole()).code(), "no_grant");
+        assert_eq!(world.inspect(&order, None).code(), "no_grant");
+        is_decided.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]

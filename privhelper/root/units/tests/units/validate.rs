@@ -2,6 +2,8 @@
 
 use crate::support::{AGENT, World, rule};
 use postern_proto::root::v1::{Command, Decision, Envelope, Order, RequiredValidator, Sandbox, Staged, Step};
+use postern_proto::v1::event::Kind as EventKind;
+use postern_proto::v1::{Phase, Progress};
 use postern_root::Key;
 
 fn world() -> (World, Key, Order) {
@@ -53,6 +55,8 @@ fn a_validator_that_rejects_tells_nothing_but_that() {
     let (world, key, order) = world();
     world.act("echo secret of root; exit 1");
     let reply = world.execute_as(envelope(key.sign(staged())), &order, None);
+    let begins = Progress { phase: Phase::Validate.into(), item: "check".to_owned(), ..Progress::default() };
+    assert_eq!(reply.events, [EventKind::Progress(begins)], "that it runs is all");
     let close = reply.close.unwrap();
     assert_eq!(close.code, "validation_failed");
     assert_eq!(close.message, "validator check rejects the change; nothing was changed");
