@@ -143,9 +143,13 @@ impl Uses {
         self.head = Some((line.seq, line.time.to_string()));
         match line.event.as_ref() {
             "start" | "policy_applied" => {
-                // A start takes up again what was applied before: who did that stays known.
+                // A start takes up again what was applied before, and so does applying the same once more: who did that first, and
+                // when, stays known.
                 let is_start = line.event == "start";
-                let known = self.in_force.take().filter(|known| is_start && known.policy == line.policy);
+                let is_known = |known: &RecordedPolicy| {
+                    known.policy == line.policy && (is_start || known.by_uid.is_some())
+                };
+                let known = self.in_force.take().filter(is_known);
                 let by_uid = line.client.uid.filter(|_| !is_start);
                 let (policy, time) = (line.policy.to_string(), line.time.to_string());
                 self.in_force = known.or(Some(RecordedPolicy { policy, seq: line.seq, time, by_uid }));

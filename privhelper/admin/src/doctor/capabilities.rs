@@ -19,8 +19,20 @@ const COMMON: [Capability; 5] = [
 ];
 const SETUID: u32 = 0o4000;
 
-/// What a user can do with a program that others cannot, or should not; in words.
-pub fn power(user: &User, path: &Path, facts: &Metadata) -> Option<String> {
+/// What a user can do with a program that others cannot, or should not.
+#[derive(Debug)]
+pub struct Power {
+    /// For a person: the end of a sentence about the user.
+    pub words: String,
+    /// By capabilities of the file, not by setuid.
+    pub is_by_capability: bool,
+    /// As a member of a group, not as anybody.
+    pub is_by_group: bool,
+}
+
+/// The power of a user by this program, if there is one.
+#[must_use]
+pub fn power(user: &User, path: &Path, facts: &Metadata) -> Option<Power> {
     let (is_owner, group) = (facts.uid() == user.uid, user.groups.iter().find(|own| own.gid == facts.gid()));
     let mode = facts.mode();
     let (runs, by_group) = match (is_owner, group) {
@@ -36,13 +48,18 @@ pub fn power(user: &User, path: &Path, facts: &Metadata) -> Option<String> {
     let mut found = capabilities(&attribute(path).unwrap_or_default());
     // What anybody can do with a program is a power where it is more than programs of the distribution have.
     found.retain(|capability| by.is_some() || !COMMON.contains(capability));
-    let by = by.unwrap_or_default();
+    let (is_by_group, by) = (by.is_some(), by.unwrap_or_default());
     if !found.is_empty() {
         let names = found.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        return Some(format!("can run it with {names}{by}"));
+        return Some(Power {
+            words: format!("can run it with {names}{by}"),
+            is_by_capability: true,
+            is_by_group,
+        });
     }
     let is_for_the_group = mode & SETUID != 0 && !is_for_all && facts.uid() != user.uid;
-    is_for_the_group.then(|| format!("can run it as its owner{by}"))
+    let words = || format!("can run it as its owner{by}");
+    is_for_the_group.then(|| Power { words: words(), is_by_capability: false, is_by_group })
 }
 
 /// The attribute of a file; none if it has none.

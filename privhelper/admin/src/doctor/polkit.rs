@@ -1,8 +1,9 @@
 //! Rules of polkit(8) that name a user or one of its groups: what a daemon does for them without asking anybody.
 
 use crate::lint::facts::User;
-use std::fs;
-use std::io;
+use crate::lint::glob::matches;
+use std::fs::{self, DirEntry, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Directories of rules in JavaScript, and of the older `.pkla` files, which has one more level.
@@ -14,61 +15,67 @@ const RULES: [&str; 4] = [
 ];
 const AUTHORITIES: [&str; 2] = ["etc/polkit-1/localauthority", "var/lib/polkit-1/localauthority"];
 /// Most bytes of a file.
-const FILE_MAX: usize = 1024 * 1024;
+const FILE_MAX: u64 = 1024 * 1024;
 
-/// A file, and what in it names the user.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Named {
-    /// The file as this host has it.
-    pub path: PathBuf,
-    /// The line.
-    pub line: String,
+/// What a file of polkit's says of the user.
+#[derive(Debug)]
+pub enum Found {
+    /// This line of it names the user, or one of its groups.
+    Named(PathBuf, String),
+    /// It could not be read.
+    Unread(PathBuf, io::Error),
 }
 
-/// What names the user, by file.
-///
-/// # Errors
-/// A directory that is there cannot be read.
-pub fn named(user: &User, root: &Path) -> io::Result<Vec<Named>> {
+/// What names the user, by file; a file that cannot be read is among them.
+#[must_use]
+pub fn named(user: &User, root: &Path) -> Vec<Found> {
     let mut found = Vec::new();
+    let mut look = |directory: &Path, ending: &str, names: fn(&User, &str) -> Option<String>| {
+        each(directory, ending, &mut |path| match text(path) {
+            Ok(text) => found.extend(names(user, &text).map(|line| Found::Named(on_host(root, path), line))),
+            Err(error) => found.push(Found::Unread(on_host(root, path), error)),
+        });
+    };
     for directory in RULES {
-        for path in listing(&root.join(directory), "rules")? {
-            found.extend(text(&path)?.and_then(|text| in_rules(user, &text)).map(|line| (path, line)));
-        }
+        look(&root.join(directory), "rules", in_rules);
     }
-    for authority in AUTHORITIES {
-        for directory in listing(&root.join(authority), "d")? {
-            for path in listing(&directory, "pkla")? {
-                found.extend(text(&path)?.and_then(|text| in_pkla(user, &text)).map(|line| (path, line)));
+    for authority in AUTHORITIES.map(|name| root.join(name)) {
+        each(&authority, "d", &mut |directory| look(directory, "pkla", in_pkla));
+    }
+    found
+}
+
+/// A path as this host has it.
+fn on_host(root: &Path, path: &Path) -> PathBuf {
+    Path::new("/").join(path.strip_prefix(root).unwrap_or(path))
+}
+
+/// Hands over the entries of a directory with this ending, sorted, and the directory itself if it cannot be read: to read it as a file
+/// fails too, and says why. None if there is no such directory.
+fn each(directory: &Path, ending: &str, of: &mut dyn FnMut(&Path)) {
+    let listed = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    match listed {
+        Ok(entries) => {
+            let mut paths = entries.iter().map(DirEntry::path).collect::<Vec<_>>();
+            paths.retain(|path| path.extension().is_some_and(|extension| extension == ending));
+            paths.sort();
+            for path in &paths {
+                of(path);
             }
         }
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
+        Err(_) => of(directory),
     }
-    let named = |(path, line): (PathBuf, String)| {
-        let path = Path::new("/").join(path.strip_prefix(root).unwrap_or(&path));
-        Named { path, line }
-    };
-    Ok(found.into_iter().map(named).collect())
 }
 
-/// The entries of a directory with this ending, sorted; none if there is no such directory.
-fn listing(directory: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(Vec::new());
-        }
-        Err(error) => return Err(error),
-    };
-    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == ending));
-    paths.sort();
-    Ok(paths)
-}
-
-/// A file's text; none of one that is no text or too long.
-fn text(path: &Path) -> io::Result<Option<String>> {
-    let bytes = fs::read(path)?;
-    Ok(String::from_utf8(bytes).ok().filter(|text| text.len() <= FILE_MAX))
+/// A file's text. What is not UTF-8 in it is in no name.
+fn text(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    let length = File::open(path)?.take(FILE_MAX + 1).read_to_end(&mut bytes)?;
+    if u64::try_from(length).is_ok_and(|length| length > FILE_MAX) {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than 1 MiB"));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The first line of a rule in JavaScript with the name of the user or of a group in quotes, in a file that lets somebody do
@@ -84,28 +91,37 @@ fn in_rules(user: &User, text: &str) -> Option<String> {
     lines().find(names).filter(|_| permits).map(str::to_owned)
 }
 
-/// The identity of an entry of a `.pkla` file (pklocalauthority(8)) that names the user and lets it do something.
+/// The identity of an entry of a `.pkla` file (pklocalauthority(8)) that names the user and lets it do something. The keys of an entry
+/// have no order.
 fn in_pkla(user: &User, text: &str) -> Option<String> {
-    let mut identity = None;
-    for line in text.lines().map(str::trim) {
+    let (mut identity, mut permits) = (None, false);
+    for line in text.lines().map(str::trim).chain(["["]) {
         let (key, value) = line.split_once('=').unwrap_or((line, ""));
         match key.trim() {
-            // The next entry.
-            section if section.starts_with('[') => identity = None,
-            "Identity" => {
-                let mut words = value.split(';').map(str::trim);
-                identity =
-                    words.any(|word| word == "unix-user:*" || is_own(user, word)).then(|| line.to_owned());
+            // The next entry, or the end.
+            section if section.starts_with('[') => {
+                if permits && identity.is_some() {
+                    return identity;
+                }
+                (identity, permits) = (None, false);
             }
-            "ResultAny" | "ResultInactive" | "ResultActive"
-                if identity.is_some() && !matches!(value.trim(), "no" | "auth_admin" | "auth_admin_keep") =>
-            {
-                return identity;
+            "Identity" => {
+                let is_named = value.split(';').any(|pattern| is_own_pattern(user, pattern.trim()));
+                identity = is_named.then(|| line.to_owned());
+            }
+            "ResultAny" | "ResultInactive" | "ResultActive" => {
+                permits |= !matches!(value.trim(), "no" | "auth_admin" | "auth_admin_keep");
             }
             _ => {}
         }
     }
     None
+}
+
+/// Whether an identity of a `.pkla` file, in which `*` matches anything, is of the user.
+fn is_own_pattern(user: &User, pattern: &str) -> bool {
+    let mut groups = user.groups.iter().map(|group| format!("unix-group:{}", group.name));
+    matches(pattern, &format!("unix-user:{}", user.name)) || groups.any(|group| matches(pattern, &group))
 }
 
 /// Whether a word is the user's name, or that of one of its groups, also in the form of polkit's identities.

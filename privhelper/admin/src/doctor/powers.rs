@@ -1,6 +1,8 @@
 //! Privileges that users of clients have on this host outside the policy: sudoers, doas.conf, polkit, groups, sockets,
 //! setuid, file capabilities.
 
+use super::capabilities::Power;
+use super::polkit::Found;
 use super::{capabilities, polkit};
 use crate::host::Host;
 use crate::lint::facts::{Facts, User};
@@ -84,25 +86,26 @@ fn user_checks(user: &User, facts: &Facts, root: &Path) -> Vec<Check> {
         let why = format!("{name} can write {}, {what}", path.display());
         Check::wrong(POWERS, why, format!("chown root: {0} && chmod go-w {0}", path.display()))
     });
-    let held = held(user, root).into_iter().map(|(path, what)| {
+    let powerful = powerful(user, root).into_iter().map(|(path, power)| {
         let path = Path::new("/").join(path.strip_prefix(root).unwrap_or(&path));
-        let mend =
-            format!("setcap -r {0}, chmod u-s,o-x {0}, or take {name} out of its group", path.display());
-        Check::wrong(POWERS, format!("{}: {name} {what}", path.display()), mend)
+        let mend = match (power.is_by_capability, power.is_by_group) {
+            (true, false) => format!("setcap -r {}", path.display()),
+            (true, true) => format!("setcap -r {}, or take {name} out of its group", path.display()),
+            (false, _) => format!("chmod u-s {}, or take {name} out of its group", path.display()),
+        };
+        Check::wrong(POWERS, format!("{}: {name} {}", path.display(), power.words), mend)
     });
-    let polkit = match polkit::named(user, root) {
-        Ok(found) => found.into_iter().map(of_polkit(name)).collect(),
-        Err(_) => vec![Check::unknown(POWERS, format!("only root can read the rules of polkit, for {name}"))],
-    };
-    of_lint.chain(doas).chain(polkit).chain(programs).chain(held).collect()
-}
-
-/// The line about a rule of polkit's.
-fn of_polkit(name: &str) -> impl Fn(polkit::Named) -> Check {
-    move |polkit::Named { path, line }| {
-        let path = path.display();
-        Check::wrong(POWERS, format!("{name} is named in {path}: {line}"), format!("edit {path}"))
-    }
+    let polkit = polkit::named(user, root).into_iter().map(|found| match found {
+        Found::Named(path, line) => {
+            let path = path.display();
+            Check::wrong(POWERS, format!("{name} is named in {path}: {line}"), format!("edit {path}"))
+        }
+        Found::Unread(path, error) => Check::unknown(
+            POWERS,
+            format!("{}, rules of polkit, which may name {name}: {error}", path.display()),
+        ),
+    });
+    of_lint.chain(doas).chain(polkit).chain(programs).chain(powerful).collect()
 }
 
 /// The first line of doas.conf(5) that permits something to the user or to one of its groups.
@@ -155,7 +158,7 @@ fn writable(user: &User, root: &Path) -> Vec<(PathBuf, &'static str)> {
 }
 
 /// Programs of root's directories whose own powers the user can have.
-fn held(user: &User, root: &Path) -> Vec<(PathBuf, String)> {
+fn powerful(user: &User, root: &Path) -> Vec<(PathBuf, Power)> {
     let directories = PROGRAMS.map(|name| root.join(name)).into_iter().filter(|path| !path.is_symlink());
     let entries = directories.flat_map(|path| std::fs::read_dir(path).into_iter().flatten().flatten());
     let mut found = Vec::new();
@@ -164,7 +167,7 @@ fn held(user: &User, root: &Path) -> Vec<(PathBuf, String)> {
         let power = facts.and_then(|facts| capabilities::power(user, &path, &facts));
         found.extend(power.map(|power| (path, power)));
     }
-    found.sort();
+    found.sort_by(|(one, _), (other, _)| one.cmp(other));
     found
 }
 

@@ -105,7 +105,7 @@ fn block(
     if let Some(url) = args.model_url.clone().or(local) {
         lines.push(format!("base_url = {}", quoted(&url)?));
     }
-    // What answers on the usual port is not what a URL names.
+    // A URL names another server than the one on the usual port.
     let known = port.filter(|_| args.model_url.is_none()).map(models).transpose().unwrap_or_default();
     let first = known.and_then(|models| models.first().cloned());
     let name = match (&args.model_name, first) {

@@ -5,9 +5,11 @@ use super::args::InitArgs;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::packs::CommandError;
-use crate::text::{escape, unknown};
+use crate::text::escape;
 use std::collections::BTreeMap;
 
+/// Most local users that an error lists.
+const SHOWN: usize = 20;
 /// The uids of people, by `UID_MIN` and `UID_MAX` of `login.defs(5)`.
 const PEOPLE: std::ops::RangeInclusive<u32> = 1000..=60_000;
 
@@ -115,9 +117,12 @@ fn are_people(host: &Host, names: &[String]) -> Result<(), String> {
         }
         match (host.accounts.user)(name) {
             None => {
+                // Accounts of a directory service are in no list.
                 let users = (host.accounts.users)();
-                let people = users.iter().filter(|(_, uid)| PEOPLE.contains(uid));
-                return Err(unknown("user", name, people.map(|(person, _)| person.as_str())));
+                let people =
+                    users.iter().filter(|(_, uid)| PEOPLE.contains(uid)).map(|(person, _)| person.as_str());
+                let local = people.take(SHOWN).collect::<Vec<_>>().join(", ");
+                return Err(format!("{}; local users: {local}", host.accounts.no_user(name)));
             }
             Some(0) => return Err("root needs no group: name the people, or none".to_owned()),
             Some(_) => {}

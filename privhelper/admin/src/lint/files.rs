@@ -155,7 +155,7 @@ fn protected(input: &Input<'_>, rule: &Grant<'_>, found: &mut Vec<LintFinding>) 
                 &what,
                 &how,
             ));
-            // The first directory says it: a reason is given for the rule.
+            // One finding a rule, since its reason is given for the rule.
             break;
         }
     }

@@ -59,7 +59,9 @@ fn hidden(command: &Command) -> Option<String> {
     }
     let program = command.argv.first()?;
     let of_it = [program, &command.cwd].into_iter().map(String::as_str).find(|path| is_below(path, &HIDDEN));
-    let arguments = command.argv.iter().skip(1).filter_map(|word| path_in(word));
+    let before = command.argv.iter().map(String::as_str);
+    let arguments =
+        before.zip(command.argv.iter().skip(1)).filter_map(|(before, word)| path_in(before, word));
     let checked = command.parameters.iter().filter(|parameter| !parameter.unchecked);
     let directories = command.write.iter().chain(checked.flat_map(|parameter| &parameter.directories));
     let mut told = arguments.chain(directories.map(String::as_str));
@@ -67,10 +69,13 @@ fn hidden(command: &Command) -> Option<String> {
     Some(format!("command {} needs {path}, which its sandbox hides", command.name))
 }
 
-/// The path that an argument is or that stands after its `=`. One that is to be left out is no need.
-fn path_in(word: &str) -> Option<&str> {
-    let (option, path) = word.split_once('=').unwrap_or(("", word));
-    (path.starts_with('/') && !option.contains("exclude") && !option.contains("ignore")).then_some(path)
+/// The path that an argument is or that stands after its `=`. The program does not need what an option tells it to leave out.
+fn path_in<'a>(before: &str, word: &'a str) -> Option<&'a str> {
+    let (option, path) = word.split_once('=').unwrap_or((before, word));
+    let leaves_out = option.starts_with('-')
+        && ["exclude", "ignore", "-path", "-wholename"].iter().any(|name| option.contains(name))
+        && !option.ends_with("-from");
+    (path.starts_with('/') && !leaves_out).then_some(path)
 }
 
 /// What the command's program needs and its sandbox does not have, by the table of programs.
@@ -82,7 +87,9 @@ fn lacking(command: &Command) -> Option<String> {
     let program = program.rsplit('/').next()?;
     let of_it = |needs: &&Needs| {
         let is_without = |word: &String| needs.unless.iter().any(|start| word.starts_with(start));
-        needs.programs.split(' ').any(|name| name == program) && !arguments.iter().any(is_without)
+        // Without an operand mount(8) lists what is mounted.
+        let lists = program == "mount" && arguments.is_empty();
+        needs.programs.split(' ').any(|name| name == program) && !lists && !arguments.iter().any(is_without)
     };
     let needs = NEEDS.iter().find(of_it)?;
     let has_socket = |sockets: &[&str]| {

@@ -58,15 +58,14 @@ fn active<'a>(host: &Host, units: impl Iterator<Item = &'a String>) -> BTreeSet<
     let Some(systemctl) = host.systemctl.as_deref().filter(|_| host.systemd.exists()) else {
         return BTreeSet::new();
     };
-    let fixed = ["show", "--no-pager", "--property=Id,ActiveState", "--"].map(str::to_owned);
+    let fixed = ["show", "--no-pager", "--property=Names,ActiveState", "--"].map(str::to_owned);
     let arguments = fixed.into_iter().chain(units.cloned()).collect::<Vec<_>>();
     let shown = gather::run(systemctl, &arguments).unwrap_or_default();
     let is_active = |unit: &&str| unit.lines().any(|line| line == "ActiveState=active");
     let units = shown.split("\n\n").filter(is_active);
-    units
-        .filter_map(|unit| unit.lines().find_map(|line| line.strip_prefix("Id=")))
-        .map(str::to_owned)
-        .collect()
+    // A unit that is offered by an alias answers with all of its names.
+    let names = units.filter_map(|unit| unit.lines().find_map(|line| line.strip_prefix("Names=")));
+    names.flat_map(|names| names.split(' ').map(str::to_owned)).collect()
 }
 
 /// The pack's file in the policy, if it was added.

@@ -79,7 +79,7 @@ impl Pack {
         }
         let (head, body) = text.split_at(body_at(text));
         let Head { pack: about, variable: mut variables } =
-            toml::from_str(head).map_err(|error| said(head, &error))?;
+            toml::from_str(head).map_err(|error| refusal(head, &error))?;
         if !is_name(&about.name) {
             return Err(format!("{:?} is no pack's name: write 1 to 40 of a-z, 0-9 and '-'", about.name));
         }
@@ -121,7 +121,7 @@ impl Pack {
 }
 
 /// What is wrong with a head, with the line.
-fn said(head: &str, error: &toml::de::Error) -> String {
+fn refusal(head: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| head.get(..span.start)).unwrap_or_default();
     format!("line {}: {}", before.matches('\n').count() + 1, crate::text::with_nearest(error.message()))
 }

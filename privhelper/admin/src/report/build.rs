@@ -117,7 +117,9 @@ fn summary(clients: &[Client]) -> Summary {
     let has_log = grants().any(|grant| grant.uses.is_some());
     let is_long = |grant: &&Grant| grant.unused.as_ref().is_some_and(|unused| unused.is_long);
     // Of a rule that was used for the first time yesterday the log knows enough, too.
-    let knows = granting().all(|grant| grant.unused.as_ref().is_none_or(|unused| unused.is_long));
+    let was_used =
+        |grant: &Grant| grant.uses.as_ref().is_some_and(|uses| uses.used + uses.asked + uses.previewed > 0);
+    let knows = granting().all(|grant| was_used(grant) || is_long(&grant));
     Summary {
         allow: number(Decision::Allow),
         ask: number(Decision::Ask),

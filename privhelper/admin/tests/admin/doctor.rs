@@ -411,12 +411,32 @@ fn finds_rules_of_polkit_that_name_the_agent_or_its_group() {
         ("[a]\nIdentity=unix-user:bob;unix-user:postern\nAction=*\nResultAny=yes\n", true),
         ("[a]\nIdentity = unix-group:web\nResultActive = auth_self\n", true),
         ("[a]\nIdentity=unix-user:*\nResultAny=yes\n", true),
+        ("[a]\nResultActive=yes\nIdentity=unix-user:post*\n", true),
+        ("[a]\nIdentity=unix-group:w*;unix-user:bob\nResultAny=auth_self_keep\n[b]\n", true),
         ("[a]\nIdentity=unix-user:postern\nResultAny=auth_admin\nResultActive=no\n", false),
         ("[a]\nIdentity=unix-user:postern\n[b]\nResultAny=yes\n", false),
         ("[a]\nIdentity=unix-user:bob\nResultAny=yes\n", false),
     ] {
         assert_eq!(!found(pkla, text).is_empty(), is_named, "{text}");
     }
+    // One file that cannot be read hides no other, and is told.
+    let root = tempfile::tempdir().unwrap();
+    let file = |name: &str| root.path().join("etc/polkit-1/rules.d").join(name);
+    write(&file("10-latin.rules"), "x");
+    fs::write(file("10-latin.rules"), [b"// f\xfcr\n", yes.as_bytes()].concat()).unwrap();
+    std::os::unix::fs::symlink("nowhere", file("20-gone.rules")).unwrap();
+    write(&file("30-long.rules"), &"/".repeat((1 << 20) + 1));
+    write(&file("40-site.rules"), yes);
+    let checks = powers::of(&agent(&[("web", 991)]), root.path());
+    let of = |state: State| {
+        checks.iter().filter(|check| check.state == state).map(|check| &check.detail).collect::<Vec<_>>()
+    };
+    let (wrong, unknown) = (of(State::Wrong), of(State::Unknown));
+    assert!(wrong.len() == 2 && wrong[0].contains("10-latin") && wrong[1].contains("40-site"), "{wrong:?}");
+    assert!(
+        unknown.len() == 2 && unknown[0].contains("20-gone") && unknown[1].contains("longer than 1 MiB"),
+        "{unknown:?}"
+    );
 }
 
 #[test]
@@ -439,38 +459,58 @@ fn finds_programs_with_powers_that_the_agent_can_run() {
     {
         assert!(found(mode, groups).is_empty(), "{mode:o} {groups:?}");
     }
-    // CAP_SETUID is the eighth bit, CAP_NET_RAW the fourteenth, CAP_BPF the eighth of the second word.
-    let of = |low: u32, high: u32| {
-        let words = [0x0200_0001, low, 0, high, 0];
-        words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect::<Vec<_>>()
-    };
     let names =
         |value: &[u8]| capabilities::capabilities(value).iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(names(&of(1 << 7 | 1 << 13, 1 << 7)), ["CAP_SETUID", "CAP_NET_RAW", "CAP_BPF"]);
-    for (value, none) in [(of(0, 0), true), (Vec::new(), true), (vec![1, 0, 0, 2, 128], true)] {
+    assert_eq!(names(&attribute(1 << 7 | 1 << 13, 1 << 7)), ["CAP_SETUID", "CAP_NET_RAW", "CAP_BPF"]);
+    for (value, none) in [(attribute(0, 0), true), (Vec::new(), true), (vec![1, 0, 0, 2, 128], true)] {
         assert_eq!(names(&value).is_empty(), none, "{value:?}");
     }
-    let set = |value: &[u8]| {
-        rustix::fs::setxattr(&program, "security.capability", value, rustix::fs::XattrFlags::empty())
-    };
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    if set(&of(1 << 7, 0)).is_err() {
-        eprintln!("this user may not give a file capabilities: only their form was tested");
-        return;
+}
+
+/// The attribute of a file with capabilities: CAP_SETUID is the eighth bit, CAP_NET_RAW the fourteenth, CAP_BPF the eighth of the second word.
+fn attribute(low: u32, high: u32) -> Vec<u8> {
+    let words = [0x0200_0001, low, 0, high, 0];
+    words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect()
+}
+
+mod as_root {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs root: it gives a file capabilities"]
+    fn finds_programs_with_capabilities_that_the_agent_can_run() {
+        let root = tempfile::tempdir().unwrap();
+        let program = root.path().join("usr/bin/tool");
+        write(&program, "");
+        fs::set_permissions(root.path().join("usr/bin"), fs::Permissions::from_mode(0o755)).unwrap();
+        // Of another owner than the agent, in its group.
+        std::os::unix::fs::chown(&program, Some(0), Some(4242)).unwrap();
+        let tools = [("tools", 4242)];
+        let found = |mode: u32, groups: &[(&str, u32)]| {
+            fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
+            let checks = powers::of(&agent(groups), root.path())
+                .into_iter()
+                .filter(|check| check.state == State::Wrong);
+            checks.map(|check| (check.detail, check.mend.unwrap())).collect::<Vec<_>>()
+        };
+        let set = |low: u32| {
+            let flags = rustix::fs::XattrFlags::empty();
+            rustix::fs::setxattr(&program, "security.capability", &attribute(low, 0), flags).unwrap();
+        };
+        let line = |what: &str, mend: &str| {
+            (format!("/usr/bin/tool: postern can run it with {what}"), mend.to_owned())
+        };
+        let (for_all, for_group) =
+            ("setcap -r /usr/bin/tool", "setcap -r /usr/bin/tool, or take postern out of its group");
+        set(1 << 7);
+        assert_eq!(found(0o755, &[]), [line("CAP_SETUID", for_all)]);
+        assert_eq!(found(0o750, &[]), [], "it cannot run it");
+        assert_eq!(found(0o750, &tools), [line("CAP_SETUID as a member of tools", for_group)]);
+        // What ping has is everybody's, and a power where only a group has it.
+        set(1 << 13);
+        assert_eq!(found(0o755, &tools), []);
+        assert_eq!(found(0o750, &tools), [line("CAP_NET_RAW as a member of tools", for_group)]);
     }
-    assert_eq!(found(0o755, &[]), ["/usr/bin/tool: postern can run it with CAP_SETUID"]);
-    assert!(found(0o750, &[]).is_empty(), "it cannot run it");
-    assert_eq!(
-        found(0o750, &tools),
-        ["/usr/bin/tool: postern can run it with CAP_SETUID as a member of tools"]
-    );
-    // What ping has is everybody's, and a power where only a group has it.
-    set(&of(1 << 13, 0)).unwrap();
-    assert!(found(0o755, &tools).is_empty());
-    assert_eq!(
-        found(0o750, &tools),
-        ["/usr/bin/tool: postern can run it with CAP_NET_RAW as a member of tools"]
-    );
 }
 
 #[test]

@@ -306,7 +306,9 @@ fn kills_between_stage_validation_and_commit_replace_no_file_by_half_and_none_tw
     let (processes, orders) = killing(world, &programs, |world, number| {
         // What a killed recorder leaves behind is removed after ten minutes; sixteen of them hold up the next one until then.
         let stages = world.path("files/stage");
-        names(&stages).iter().for_each(|stage| fs::remove_dir_all(stages.join(stage)).unwrap());
+        for stage in names(&stages) {
+            fs::remove_dir_all(stages.join(stage)).unwrap();
+        }
         replacing(world.text(&format!("site/{}/{number}", number % DIRECTORIES)))
     });
     check_replaced(&processes, &orders, replaced);

@@ -86,10 +86,11 @@ pub const NEEDS: &[Needs] = &[
         unless: &["--version", "--help", "--remote", "--url"],
     },
     Needs {
-        programs: "mount umount swapoff",
-        need: Need::NoSandbox("it changes mounts or swap"),
-        unless: HELP,
+        programs: "mount",
+        need: Need::NoSandbox("it changes mounts"),
+        unless: &["--version", "--help", "-l", "--show-labels"],
     },
+    Needs { programs: "umount swapoff", need: Need::NoSandbox("it changes mounts or swap"), unless: HELP },
     Needs {
         programs: "swapon",
         need: Need::NoSandbox("it changes swap"),

@@ -90,7 +90,7 @@ fn origin(report: &Report) -> Markup {
             li {
                 strong { (summary.never_used.map_or_else(|| "?".to_owned(), |unused| unused.to_string())) }
                 span {
-                    (if summary.never_used.is_some() { "granted, never used" } else { "never used: the log is younger than 90 days" })
+                    (if summary.never_used.is_some() { "granted, never used" } else { "never used: not known for 90 days" })
                 }
             }
             @if let Some(idle) = summary.idle.filter(|idle| *idle > 0) {

@@ -189,6 +189,10 @@ fn names_rules_that_can_never_work_on_this_host() {
         (&["/usr/bin/tool", "/root/.ssh"][..], Some("/root/.ssh")),
         (&["/usr/bin/tool", "--file=/home/app/x"], Some("/home/app/x")),
         (&["/usr/bin/tool", "/homely", "/tmp/x", "--exclude=/home/app", "home/app", "{x}"], None),
+        (&["/usr/bin/tool", "--exclude", "/home/app"], None),
+        (&["/usr/bin/find", "/srv", "-path", "/home/app", "-prune"], None),
+        (&["/usr/bin/tool", "--exclude-from=/root/list"], Some("/root/list")),
+        (&["/usr/bin/tool", "--exclude-from", "/root/list"], Some("/root/list")),
     ] {
         let found = never(&runs(strict(argv)), &Facts::default());
         let expected = path.map(|path| format!("needs {path}, which its sandbox hides"));
@@ -219,6 +223,14 @@ fn names_what_known_programs_lack_in_a_sandbox() {
         found.map(|finding| finding.message).collect::<Vec<_>>()
     };
     let strict = |argv: &[&str]| command(argv, root::Sandbox::Strict);
+    // mount(8) lists what is mounted where it gets no operand.
+    for (argv, lists) in [
+        (&["/usr/bin/mount"][..], true),
+        (&["/usr/bin/mount", "-l"], true),
+        (&["/usr/bin/mount", "/mnt"], false),
+    ] {
+        assert_eq!(lacks(strict(argv)).is_empty(), lists, "{argv:?}");
+    }
     let sockets = |paths: &[&str], argv: &[&str]| {
         let sockets = paths.iter().map(ToString::to_string).collect();
         root::Command { sockets, ..strict(argv) }

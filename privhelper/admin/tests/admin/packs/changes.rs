@@ -263,7 +263,7 @@ fn packs_of_running_units_are_proposed_first_and_those_of_stopped_ones_last() {
     // Without systemd nothing is known to run.
     assert_eq!(proposed(&host), "backup-restic, fail2ban, web-nginx");
     let systemctl = host.host.etc.join("systemctl");
-    let shown = "Id=fail2ban.service\nActiveState=inactive\n\nId=nginx.service\nActiveState=active\n";
+    let shown = "Names=fail2ban.service\nActiveState=inactive\n\nNames=web.service nginx.service\nActiveState=active\n";
     let script = format!("#!/bin/sh\ntest \"$1 $5\" = 'show fail2ban.service' && printf '{shown}'\n");
     fs::write(&systemctl, script).unwrap();
     fs::set_permissions(&systemctl, fs::Permissions::from_mode(0o755)).unwrap();
