@@ -467,7 +467,8 @@ fn finds_programs_with_powers_that_the_agent_can_run() {
     }
 }
 
-/// The attribute of a file with capabilities: CAP_SETUID is the eighth bit, CAP_NET_RAW the fourteenth, CAP_BPF the eighth of the second word.
+/// The attribute of a file with capabilities: `CAP_SETUID` is the eighth bit, `CAP_NET_RAW` the fourteenth, `CAP_BPF` the eighth of the second
+/// word.
 fn attribute(low: u32, high: u32) -> Vec<u8> {
     let words = [0x0200_0001, low, 0, high, 0];
     words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect()

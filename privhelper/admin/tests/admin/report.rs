@@ -499,7 +499,7 @@ fn names_no_rule_that_is_younger_than_the_log_knows() {
     assert_eq!((unused(&found), found["summary"].get("never_used")), ((Value::Null, false), None));
     // The same policy once more: the rule is as old as it was.
     let of_it = |line: &&str| line.contains("policy_applied") && line.contains(&digest);
-    let again = text.lines().filter(of_it).last().unwrap();
+    let again = text.lines().rfind(of_it).unwrap();
     let before = text.replace("2026-11-21T04:13:14", "2026-08-01T04:13:14");
     fs::write(&path, format!("{before}{again}\n")).unwrap();
     assert_eq!(unused(&data(&host)), (since("2026-08-01", "the policy was applied then", true), true));
