@@ -108,11 +108,13 @@ async fn requests(count: usize) {
     print!("{}", row("resident memory of `postern-gateway@.service`", &resident(&status), "at most 3 MB"));
 }
 
-/// The resident memory that `/proc/PID/status` tells.
+/// The resident memory that `/proc/PID/status` tells, and how much of it no other process shares: the remainder is programs and libraries.
 pub fn resident(status: &str) -> String {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
-    let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
-    format!("{:.1} MB", kilobytes / 1000.0)
+    let megabytes = |key: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(key)).expect("a line of the status");
+        line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") / 1000.0
+    };
+    format!("{:.1} MB, {:.1} MB of it its own", megabytes("VmRSS:"), megabytes("RssAnon:"))
 }
 
 async fn install(package: &str) {

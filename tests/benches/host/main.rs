@@ -80,8 +80,8 @@ fn memory(host: &Installed) {
     for (unit, bar) in [
         ("postern-broker.service", "3"),
         ("postern-audit.service", "3"),
-        ("postern-files.service", "3; 0 at rest"),
-        ("postern-units.service", "3; 0 at rest"),
+        ("postern-files.service", "3"),
+        ("postern-units.service", "3"),
         ("postern-probe.service", "6"),
         ("postern-agent.service", "20"),
     ] {

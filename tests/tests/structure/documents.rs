@@ -76,6 +76,40 @@ fn sources(directory: &Path, into: &mut String) {
     }
 }
 
+/// What the design sets a bar for and `tests/bench` measures.
+#[test]
+fn every_figure_with_a_bar_has_been_measured() {
+    let page = text("BENCHMARKS.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | ")).collect::<Vec<_>>();
+    let [memory, exposure] = ["resident memory of", "exposure of"].map(|figure| {
+        let programs = ["broker", "audit", "files", "units", "probe", "agent"]
+            .map(|name| format!("`postern-{name}.service`"));
+        programs.map(|unit| format!("{figure} {unit}"))
+    });
+    let others = [
+        "a decision",
+        "sudo -n true",
+        "audited `file.write` of 4 KiB, warm",
+        "audited `file.write` of 1 MiB, warm",
+        "unit.status",
+        "package.install, tiny",
+        "package.install, nginx-light",
+        "decision, 1000",
+        "`audit verify`",
+        "root's programs after a minute",
+        "resident memory of `postern-gateway@.service`",
+        "exposure of `postern-gateway@1.service`",
+    ];
+    for what in others.map(str::to_owned).iter().chain(&memory).chain(&exposure) {
+        let measured = rows.iter().filter(|(name, _)| name.starts_with(what.as_str())).collect::<Vec<_>>();
+        assert!(!measured.is_empty(), "BENCHMARKS.md has no figure of {what}");
+        for (_, rest) in measured {
+            let figure = rest.split('|').next().unwrap_or_default();
+            assert!(figure.contains(|c: char| c.is_ascii_digit()), "{what}: {figure}");
+        }
+    }
+}
+
 #[test]
 fn every_promise_of_security_md_names_tests_that_exist() {
     let tables = ["## Invariants", "## What a person agrees to", "## What the agent keeps to"].map(section);
