@@ -39,14 +39,15 @@ fn refuses_to_start_with_another_socket_beside_its_own() {
     let directory = tempfile::tempdir().unwrap();
     let sockets = ["a", "b"].map(|name| UnixListener::bind(directory.path().join(name)).unwrap());
     let fds = sockets.each_ref().map(AsRawFd::as_raw_fd);
-    // Descriptors from 3 on, as sd_listen_fds(3) has them; the program's own pid is that of this shell.
+    // Descriptors from 3 on, as sd_listen_fds(3) has them; the program's own pid is that of this shell. By way of others, since one of
+    // these may be 3, and in bash, since dash has no number above 9.
     let pass = format!(
-        "exec 3<&{} 4<&{}; LISTEN_PID=$$ LISTEN_FDS=2 exec {}",
+        "exec 130<&{} 131<&{}; exec 3<&130 4<&131 130<&- 131<&-; LISTEN_PID=$$ LISTEN_FDS=2 exec {}",
         fds[0],
         fds[1],
         env!("CARGO_BIN_EXE_postern-broker")
     );
-    let mut command = Command::new("/bin/sh");
+    let mut command = Command::new("/bin/bash");
     command.args(["-c", &pass]);
     for fd in &sockets {
         nix::fcntl::fcntl(fd, nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::empty())).unwrap();
