@@ -20,7 +20,10 @@ as = "app"
 decision = "allow"
 justification = "the application of this test"
 accept_risk = { "*" = "a test" }
+"#;
 
+/// Keys of an account.
+const KEYS: &str = r#"
 [[rule]]
 id = "test-keys"
 client = "agent"
@@ -103,6 +106,7 @@ fn an_application_s_own_file_is_written_and_taken_back(release: Release) {
     assert_eq!(verified.code, 0, "{verified}");
 
     // Keys of an account, in a home directory that is closed to everybody else.
+    host.grant(&[RULES, KEYS].concat());
     let keys = "/home/deploy/.ssh/authorized_keys";
     let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ ann@laptop";
     let id = done(&write(&host, keys, key));
