@@ -154,10 +154,7 @@ impl Runbook {
                 }
                 if let Some(unknown) = used.iter().find(|name| !values.contains_key(*name)) {
                     let known = values.keys().map(String::as_str);
-                    return Err(wrong(format!(
-                        "${{}}: {}",
-                        postern_text::unknown("parameter", unknown, known)
-                    )));
+                    return Err(wrong(postern_text::unknown("parameter", unknown, known)));
                 }
                 let filled = fill::piece(place, &piece.value, self, &values).map_err(wrong)?;
                 fill::judged(place, &filled).map_err(wrong)?;
