@@ -283,7 +283,7 @@ async fn a_refused_alias_names_the_unit_that_is_granted() {
         assert_eq!(second.decode::<v1::UnitRestartRequest>().unit, "ssh.service");
         assert_ne!(second.meta().request_id, seen[0].meta().request_id);
     }
-    // What is granted neither way is answered as before, and names that are no alias are not asked for twice.
+    // A unit that is granted by neither name is answered as before, and a name that is no alias is not asked for twice.
     let helper = place.helper(vec![
         Play::Events(vec![refused("no_grant")]),
         Play::Events(vec![refused("no_grant")]),

@@ -373,11 +373,9 @@ fn completions_in_zsh_and_fish_know_what_is_granted() {
     assert_eq!(zsh.code, 0, "{zsh}");
 }
 
-fn an_upgrade_in_the_middle_of_an_order_leaves_one_end(release: Release) {
-    let host = Installed::on(release);
-    with_a_slow_unit(&host);
-    upgrade_while_the_slow_unit_starts(&host, "postern service start slow");
-    let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
+/// The log has one begin of the start of the slow unit, and one record that ends it.
+#[track_caller]
+fn the_start_has_one_end(host: &Installed) {
     let events = host
         .shell(
             "grep -h '\"verb\":\"unit.start\"' /var/log/postern/audit.jsonl | grep -o '\"event\":\"[a-z]*\"'",
@@ -387,6 +385,14 @@ fn an_upgrade_in_the_middle_of_an_order_leaves_one_end(release: Release) {
     assert_eq!(events.len(), 2, "{events:?}");
     assert_eq!(events[0], "\"event\":\"begin\"");
     assert!(["\"event\":\"end\"", "\"event\":\"interrupted\""].contains(&events[1]), "{events:?}");
+}
+
+fn an_upgrade_in_the_middle_of_an_order_leaves_one_end(release: Release) {
+    let host = Installed::on(release);
+    with_a_slow_unit(&host);
+    upgrade_while_the_slow_unit_starts(&host, "postern service start slow");
+    let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
+    the_start_has_one_end(&host);
     assert_eq!(host.property("slow.service", "ActiveState"), "active");
     let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
 }
@@ -474,15 +480,7 @@ fn a_removal_in_the_middle_of_a_task_leaves_one_end(release: Release) {
     assert_eq!(tasks.as_array().map(Vec::len), Some(1), "{tasks}");
     let status = tasks[0]["status"].as_str().unwrap_or_default();
     assert!(!["running", "waiting", "queued"].contains(&status), "{tasks}");
-    let events = host
-        .shell(
-            "grep -h '\"verb\":\"unit.start\"' /var/log/postern/audit.jsonl | grep -o '\"event\":\"[a-z]*\"'",
-        )
-        .ok();
-    let events: Vec<&str> = events.lines().collect();
-    assert_eq!(events.len(), 2, "{events:?}");
-    assert_eq!(events[0], "\"event\":\"begin\"");
-    assert!(["\"event\":\"end\"", "\"event\":\"interrupted\""].contains(&events[1]), "{events:?}");
+    the_start_has_one_end(&host);
     let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
 }
 

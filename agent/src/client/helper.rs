@@ -5,7 +5,7 @@ use super::counts::Counts;
 use super::hook::Hook;
 use super::pending_request::{AttemptError, PendingRequest, new_id};
 use super::rates::{Kind, Rates};
-use crate::protocol::event::{AgentError, Decision, Event, Phase, Progress, Waiting};
+use crate::protocol::event::{AgentError, Completed, Decision, Event, Phase, Progress, Refused, Waiting};
 use crate::protocol::mode::{Effect, Mode};
 use crate::protocol::request::Request;
 use crate::protocol::tool::unit_name;
@@ -106,7 +106,12 @@ impl Helper {
                         self.size_up(ask, progress, &mut download).await;
                     }
                     if event.is_last() {
-                        self.name_unit(ask, &mut event).await;
+                        if let Event::Refused(refused) = &mut event
+                            && refused.code == "no_grant"
+                        {
+                            // On the heap: it would make the future of every request larger.
+                            Box::pin(self.name_unit(ask, refused)).await;
+                        }
                         return Ok(event);
                     }
                     match (&event, &self.hook) {
@@ -129,16 +134,17 @@ impl Helper {
 
     /// Names the unit where a request has an alias of it: the helper refuses an alias that no rule grants, and the unit behind it
     /// may be granted.
-    async fn name_unit(&self, ask: &PendingRequest, event: &mut Event) {
-        let Event::Refused(refused) = event else { return };
-        let Some(name) = ask.request.unit().filter(|_| refused.code == "no_grant").map(unit_name) else {
-            return;
-        };
+    async fn name_unit(&self, ask: &PendingRequest, refused: &mut Refused) {
+        let mut other = beside(ask, Mode::Check, ALIAS);
+        let Some(unit) = other.request.unit_mut() else { return };
+        let name = unit_name(unit);
         let Some(own) = alias::own_name(&self.root, &name) else { return };
+        own.clone_into(unit);
         let Ok(channel) = self.connect().await else { return };
-        // On the heap: it would make the future of every request larger. A refusal does not wait for long.
-        let granted = Box::pin(is_granted(channel, ask.clone(), &own));
-        if timeout(ALIAS_TIME, granted).await.unwrap_or(false) {
+        // A refusal does not wait for long.
+        if let Ok(Some(done)) = timeout(ALIAS_TIME, completed(channel, other)).await
+            && done.decision != Decision::Deny
+        {
             refused.message = format!("{name} is an alias of {own}, which is granted: ask for that");
         }
     }
@@ -243,32 +249,24 @@ async fn ready(asked: &mut Option<Pin<Box<dyn Future<Output = u64> + Send>>>) ->
 
 /// The bytes that the plan of a request would download; 0 where no plan is to be had.
 async fn download_size(channel: Channel, ask: PendingRequest) -> u64 {
-    let ask = PendingRequest { id: new_id(), mode: Mode::Preview, reason: SIZE.to_owned(), ..ask };
-    let Ok(mut events) = ask.request.send(&mut HelperClient::new(channel), meta(&ask)).await else {
-        return 0;
-    };
-    while let Ok(Some(message)) = events.message().await {
-        if let Some(Event::Completed(done)) = Event::from_message(message) {
-            return done.plan.map_or(0, |plan| plan.download_bytes);
-        }
-    }
-    0
+    let done = completed(channel, beside(&ask, Mode::Preview, SIZE)).await;
+    done.and_then(|done| done.plan).map_or(0, |plan| plan.download_bytes)
 }
 
-/// Whether the policy lets the same request through for another unit.
-async fn is_granted(channel: Channel, ask: PendingRequest, unit: &str) -> bool {
-    let reason = ALIAS.to_owned();
-    let mut ask = PendingRequest { id: new_id(), mode: Mode::Check, reason, ..ask };
-    ask.request.set_unit(unit);
-    let Ok(mut events) = ask.request.send(&mut HelperClient::new(channel), meta(&ask)).await else {
-        return false;
-    };
+/// A request of the agent's own beside one of a person, with its reason for the helper's log. It has no effect.
+fn beside(ask: &PendingRequest, mode: Mode, reason: &str) -> PendingRequest {
+    PendingRequest { id: new_id(), mode, reason: reason.to_owned(), ..ask.clone() }
+}
+
+/// The outcome of a request that is sent once; none if it is refused or not to be had.
+async fn completed(channel: Channel, ask: PendingRequest) -> Option<Box<Completed>> {
+    let mut events = ask.request.send(&mut HelperClient::new(channel), meta(&ask)).await.ok()?;
     while let Ok(Some(message)) = events.message().await {
         if let Some(Event::Completed(done)) = Event::from_message(message) {
-            return done.decision != Decision::Deny;
+            return Some(done);
         }
     }
-    false
+    None
 }
 
 /// How long a refusal waits for the decision on the unit's own name.

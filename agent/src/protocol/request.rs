@@ -132,38 +132,20 @@ impl Request {
         )
     }
 
-    /// The unit that it names.
-    #[must_use]
-    pub fn unit(&self) -> Option<&str> {
+    /// The unit that it names, to name another.
+    pub fn unit_mut(&mut self) -> Option<&mut String> {
         match self {
-            Self::UnitStatus(args) => Some(&args.unit),
+            Self::UnitStatus(args) => Some(&mut args.unit),
             Self::UnitStart(args)
             | Self::UnitStop(args)
             | Self::UnitRestart(args)
             | Self::UnitReload(args)
             | Self::UnitTryRestart(args)
             | Self::UnitResetFailed(args)
-            | Self::UnitUnmask(args) => Some(&args.unit),
-            Self::UnitEnable(args) | Self::UnitDisable(args) | Self::UnitMask(args) => Some(&args.unit),
+            | Self::UnitUnmask(args) => Some(&mut args.unit),
+            Self::UnitEnable(args) | Self::UnitDisable(args) | Self::UnitMask(args) => Some(&mut args.unit),
             _ => None,
         }
-    }
-
-    /// Names another unit, where it names one.
-    pub fn set_unit(&mut self, name: &str) {
-        let unit = match self {
-            Self::UnitStatus(args) => &mut args.unit,
-            Self::UnitStart(args)
-            | Self::UnitStop(args)
-            | Self::UnitRestart(args)
-            | Self::UnitReload(args)
-            | Self::UnitTryRestart(args)
-            | Self::UnitResetFailed(args)
-            | Self::UnitUnmask(args) => &mut args.unit,
-            Self::UnitEnable(args) | Self::UnitDisable(args) | Self::UnitMask(args) => &mut args.unit,
-            _ => return,
-        };
-        name.clone_into(unit);
     }
 
     /// The request that this one takes back.

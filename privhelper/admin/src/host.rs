@@ -109,6 +109,13 @@ pub struct Host {
 }
 
 impl Host {
+    /// The program that talks to PID 1; none where systemd does not run, such as while an image is built: it reads the files
+    /// at the next boot.
+    #[must_use]
+    pub fn running_systemctl(&self) -> Option<&Path> {
+        self.systemctl.as_deref().filter(|_| self.systemd.exists())
+    }
+
     /// A group's id and the uids of all its members, each once; none if there is no such group.
     #[must_use]
     pub fn group(&self, name: &str) -> Option<(u32, Vec<u32>)> {

@@ -30,6 +30,14 @@ pub struct RuleUse {
     pub last_refused: Option<String>,
 }
 
+impl RuleUse {
+    /// Whether somebody asked for what it grants, also for an answer without an effect.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        self.used + self.asked + self.previewed > 0
+    }
+}
+
 /// The refusals of one client, verb and code.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Refused {

@@ -19,7 +19,7 @@ const COMMON: [Capability; 5] = [
 ];
 const SETUID: u32 = 0o4000;
 
-/// What a user can do with a program that others cannot, or should not.
+/// A power that a user has by running a program, and that others lack or nobody should have.
 #[derive(Debug)]
 pub struct Power {
     /// For a person: the end of a sentence about the user.
@@ -46,7 +46,7 @@ pub fn power(user: &User, path: &Path, facts: &Metadata) -> Option<Power> {
     let is_for_all = mode & 0o001 != 0;
     let by = by_group.filter(|_| !is_for_all).map(|group| format!(" as a member of {}", group.name));
     let mut found = capabilities(&attribute(path).unwrap_or_default());
-    // What anybody can do with a program is a power where it is more than programs of the distribution have.
+    // A capability that anybody can use counts where programs of the distribution do not have it.
     found.retain(|capability| by.is_some() || !COMMON.contains(capability));
     let (is_by_group, by) = (by.is_some(), by.unwrap_or_default());
     if !found.is_empty() {

@@ -17,7 +17,7 @@ const AUTHORITIES: [&str; 2] = ["etc/polkit-1/localauthority", "var/lib/polkit-1
 /// Most bytes of a file.
 const FILE_MAX: u64 = 1024 * 1024;
 
-/// What a file of polkit's says of the user.
+/// The result for a file of polkit's, for one user.
 #[derive(Debug)]
 pub enum Found {
     /// This line of it names the user, or one of its groups.
@@ -26,7 +26,7 @@ pub enum Found {
     Unread(PathBuf, io::Error),
 }
 
-/// What names the user, by file; a file that cannot be read is among them.
+/// The files that name the user, and those that cannot be read.
 #[must_use]
 pub fn named(user: &User, root: &Path) -> Vec<Found> {
     let mut found = Vec::new();
@@ -45,8 +45,8 @@ pub fn named(user: &User, root: &Path) -> Vec<Found> {
     found
 }
 
-/// A path as this host has it.
-fn on_host(root: &Path, path: &Path) -> PathBuf {
+/// A path below the root directory as this host has it.
+pub(super) fn on_host(root: &Path, path: &Path) -> PathBuf {
     Path::new("/").join(path.strip_prefix(root).unwrap_or(path))
 }
 

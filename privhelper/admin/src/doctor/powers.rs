@@ -2,7 +2,7 @@
 //! setuid, file capabilities.
 
 use super::capabilities::Power;
-use super::polkit::Found;
+use super::polkit::{Found, on_host};
 use super::{capabilities, polkit};
 use crate::host::Host;
 use crate::lint::facts::{Facts, User};
@@ -82,12 +82,12 @@ fn user_checks(user: &User, facts: &Facts, root: &Path) -> Vec<Check> {
         Check::wrong(POWERS, format!("{name} is named in /etc/doas.conf: {line}"), "edit /etc/doas.conf")
     });
     let programs = writable(user, root).into_iter().map(|(path, what)| {
-        let path = Path::new("/").join(path.strip_prefix(root).unwrap_or(&path));
+        let path = on_host(root, &path);
         let why = format!("{name} can write {}, {what}", path.display());
         Check::wrong(POWERS, why, format!("chown root: {0} && chmod go-w {0}", path.display()))
     });
     let powerful = powerful(user, root).into_iter().map(|(path, power)| {
-        let path = Path::new("/").join(path.strip_prefix(root).unwrap_or(&path));
+        let path = on_host(root, &path);
         let mend = match (power.is_by_capability, power.is_by_group) {
             (true, false) => format!("setcap -r {}", path.display()),
             (true, true) => format!("setcap -r {}, or take {name} out of its group", path.display()),

@@ -156,28 +156,22 @@ fn is_unit(name: &str) -> bool {
     digest.len() == 16 && digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The program that talks to PID 1; none where systemd does not run, such as while an image is built: it reads the files
-/// at the next boot.
-fn systemctl(host: &Host) -> Option<&Path> {
-    host.systemctl.as_deref().filter(|_| host.systemd.exists())
-}
-
 fn reload(host: &Host) -> Result<(), String> {
     let arguments = ["daemon-reload".to_owned(), "--no-ask-password".to_owned()];
-    systemctl(host).map_or(Ok(()), |systemctl| gather::run(systemctl, &arguments).map(drop))
+    host.running_systemctl().map_or(Ok(()), |systemctl| gather::run(systemctl, &arguments).map(drop))
 }
 
 /// Has PID 1 start or stop units.
 fn jobs<'a>(host: &Host, job: &str, units: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let mut arguments = [job, "--no-ask-password", "--"].map(str::to_owned).to_vec();
     arguments.extend(units.map(str::to_owned));
-    let systemctl = systemctl(host).filter(|_| arguments.len() > 3);
+    let systemctl = host.running_systemctl().filter(|_| arguments.len() > 3);
     systemctl.map_or(Ok(()), |systemctl| gather::run(systemctl, &arguments).map(drop))
 }
 
 /// Has PID 1 read its units again, and asks it for each one.
 fn load(host: &Host, plan: &Plan, drop_in: &Path) -> Result<(), String> {
-    let Some(systemctl) = systemctl(host) else { return Ok(()) };
+    let Some(systemctl) = host.running_systemctl() else { return Ok(()) };
     reload(host)?;
     let mut wanted = vec![(FILES.to_owned(), String::new())];
     for name in plan.units.keys() {

@@ -15,7 +15,7 @@ pub(super) struct Alias {
 
 /// Adds the unit behind each alias of this host, and returns the aliases. Without systemd nothing is known of them.
 pub(super) fn add(host: &Host, elements: &mut Vec<Element>) -> Vec<Alias> {
-    let Some(systemctl) = host.systemctl.as_deref().filter(|_| host.systemd.exists()) else {
+    let Some(systemctl) = host.running_systemctl() else {
         return Vec::new();
     };
     let mut aliases = Vec::new();

@@ -5,7 +5,7 @@ use super::glob::matches;
 use super::grant::{Grant, LintFinding};
 use super::input::Input;
 use super::reach::is_below;
-use super::table::{NEEDS, Need, Needs};
+use super::table::{NEEDS, NO_ARGUMENT, Need, Needs};
 use crate::finding::Severity;
 use postern_policy::VerbId;
 use postern_proto::root::v1::{Command, Sandbox};
@@ -78,7 +78,7 @@ fn path_in<'a>(before: &str, word: &'a str) -> Option<&'a str> {
     (path.starts_with('/') && !leaves_out).then_some(path)
 }
 
-/// What the command's program needs and its sandbox does not have, by the table of programs.
+/// The thing that the command's program needs and its sandbox does not have, by the table of programs.
 fn lacking(command: &Command) -> Option<String> {
     if command.sandbox() == Sandbox::None {
         return None;
@@ -86,10 +86,11 @@ fn lacking(command: &Command) -> Option<String> {
     let (program, arguments) = command.argv.split_first()?;
     let program = program.rsplit('/').next()?;
     let of_it = |needs: &&Needs| {
-        let is_without = |word: &String| needs.unless.iter().any(|start| word.starts_with(start));
-        // Without an operand mount(8) lists what is mounted.
-        let lists = program == "mount" && arguments.is_empty();
-        needs.programs.split(' ').any(|name| name == program) && !lists && !arguments.iter().any(is_without)
+        let is_without = |start: &&str| match *start {
+            NO_ARGUMENT => arguments.is_empty(),
+            start => arguments.iter().any(|word| word.starts_with(start)),
+        };
+        needs.programs.split(' ').any(|name| name == program) && !needs.unless.iter().any(is_without)
     };
     let needs = NEEDS.iter().find(of_it)?;
     let has_socket = |sockets: &[&str]| {

@@ -55,7 +55,7 @@ fn rank(pack: &Pack, runs: bool) -> u8 {
 
 /// Those of the units that are active. Without systemd none is known to be.
 fn active<'a>(host: &Host, units: impl Iterator<Item = &'a String>) -> BTreeSet<String> {
-    let Some(systemctl) = host.systemctl.as_deref().filter(|_| host.systemd.exists()) else {
+    let Some(systemctl) = host.running_systemctl() else {
         return BTreeSet::new();
     };
     let fixed = ["show", "--no-pager", "--property=Names,ActiveState", "--"].map(str::to_owned);

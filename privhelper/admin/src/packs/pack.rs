@@ -120,7 +120,7 @@ impl Pack {
     }
 }
 
-/// What is wrong with a head, with the line.
+/// The error in a pack's head, with its line.
 fn refusal(head: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| head.get(..span.start)).unwrap_or_default();
     format!("line {}: {}", before.matches('\n').count() + 1, crate::text::with_nearest(error.message()))

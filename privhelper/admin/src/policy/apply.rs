@@ -150,7 +150,7 @@ pub fn run_edited(
     run(host, edits, Unchanged::Leave, confirmation, io)
 }
 
-/// What is done with a policy that is accepted already, from the same files.
+/// The treatment of a policy that is accepted already, from the same files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unchanged {
     /// Its units are written again: `policy apply` mends what somebody took away.

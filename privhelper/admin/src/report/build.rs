@@ -5,7 +5,7 @@ use super::grants::{client, command};
 use super::model::{Client, Grant, Log, PolicyFacts, PolicyStatus, Report, Summary};
 use super::overview::overview;
 use super::people;
-use crate::audit::uses::{self, RecordedPolicy, Uses};
+use crate::audit::uses::{self, RecordedPolicy, RuleUse, Uses};
 use crate::audit::{self, Extent, Proof, chain};
 use crate::host::Host;
 use crate::loaded_policy::{LoadedPolicy, Origin};
@@ -117,9 +117,7 @@ fn summary(clients: &[Client]) -> Summary {
     let has_log = grants().any(|grant| grant.uses.is_some());
     let is_long = |grant: &&Grant| grant.unused.as_ref().is_some_and(|unused| unused.is_long);
     // Of a rule that was used for the first time yesterday the log knows enough, too.
-    let was_used =
-        |grant: &Grant| grant.uses.as_ref().is_some_and(|uses| uses.used + uses.asked + uses.previewed > 0);
-    let knows = granting().all(|grant| was_used(grant) || is_long(&grant));
+    let knows = granting().all(|grant| grant.uses.as_ref().is_some_and(RuleUse::is_used) || is_long(&grant));
     Summary {
         allow: number(Decision::Allow),
         ask: number(Decision::Ask),

@@ -16,7 +16,7 @@ pub fn is_idle(own: &RuleUse, uses: &Uses) -> bool {
 /// Since when a rule of this policy was not used, if it never was. A rule cannot be older than the log can tell: the log begins, or
 /// the policy was applied, and an earlier policy may not have had the rule.
 pub fn unused(own: &RuleUse, uses: &Uses, policy: &str) -> Option<Unused> {
-    if own.used + own.asked + own.previewed > 0 {
+    if own.is_used() {
         return None;
     }
     let first = uses.first.as_deref()?;

@@ -507,7 +507,7 @@ mod as_root {
         assert_eq!(found(0o755, &[]), [line("CAP_SETUID", for_all)]);
         assert_eq!(found(0o750, &[]), [], "it cannot run it");
         assert_eq!(found(0o750, &tools), [line("CAP_SETUID as a member of tools", for_group)]);
-        // What ping has is everybody's, and a power where only a group has it.
+        // The capability of ping is everybody's; it is a power where only a group has it.
         set(1 << 13);
         assert_eq!(found(0o755, &tools), []);
         assert_eq!(found(0o750, &tools), [line("CAP_NET_RAW as a member of tools", for_group)]);

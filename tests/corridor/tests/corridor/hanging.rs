@@ -1,12 +1,12 @@
 //! Rows 6 and 15: starts and journal reads that hang hold up neither an operator's undo nor other clients.
 
-use crate::packages::{apt, install, step};
+use crate::packages::installed;
 use crate::undo::{of, undo};
 use postern_corridor::{
     CLIENT_UID, Channel, OPERATOR, World, changing, eventually, meta, rule, strings, write_request,
 };
 use postern_proto::root::v1 as root;
-use postern_proto::v1::{self as wire, Action, Mode, Status};
+use postern_proto::v1::{self as wire, Mode, Status};
 use prost::Message;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -161,12 +161,7 @@ fn an_operators_undo_and_another_client_are_answered_while_journal_reads_hang() 
 #[test]
 fn an_operators_undo_of_an_installation_is_done_while_apt_is_asked_about_packages() {
     let world = world();
-    let steps = [step(Action::Install, "hello")];
-    apt(&world, &steps, &steps, "installed", "");
-    let request = install(&["hello"]);
-    assert!(world.ask("Helper/PackageInstall", &request).completed().undoable);
-    let gone = [step(Action::Remove, "hello")];
-    apt(&world, &gone, &gone, "config-files", "");
+    let id = installed(&world);
     world.program("apt-cache", &hang(&world));
     let mut clients = Vec::new();
     for uid in (FIRST..).take(OTHERS.len()) {
@@ -181,7 +176,7 @@ fn an_operators_undo_of_an_installation_is_done_while_apt_is_asked_about_package
     let started = Instant::now();
     let mut operator = world.operator(OPERATOR);
     operator.stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let undone = undo(&mut operator, &of(&request.meta.unwrap().request_id)).unwrap();
+    let undone = undo(&mut operator, &of(&id)).unwrap();
     assert_eq!(undone[0].code, "", "{undone:?}");
     assert!(world.path("acted").exists() && !world.path("go").exists());
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());

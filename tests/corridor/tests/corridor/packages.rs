@@ -385,16 +385,21 @@ fn an_upgrade_is_undone_only_if_a_person_agrees() {
     assert_eq!(answer.completed().plan.as_ref().unwrap().packages[0].action(), Action::Downgrade);
 }
 
-#[test]
-fn an_operator_undoes_an_installation() {
-    let world = World::new(rules);
+/// Installs a package, and has apt remove it from now on. Returns the id of the request that can be undone.
+pub fn installed(world: &World) -> String {
     let steps = [step(Action::Install, "hello")];
-    apt(&world, &steps, &steps, "installed", "");
+    apt(world, &steps, &steps, "installed", "");
     let request = install(&["hello"]);
     assert!(world.ask("Helper/PackageInstall", &request).completed().undoable);
     let gone = [step(Action::Remove, "hello")];
-    apt(&world, &gone, &gone, "config-files", "");
-    let id = request.meta.unwrap().request_id;
+    apt(world, &gone, &gone, "config-files", "");
+    request.meta.unwrap().request_id
+}
+
+#[test]
+fn an_operator_undoes_an_installation() {
+    let world = World::new(rules);
+    let id = installed(&world);
     let undone =
         crate::undo::undo(&mut world.operator(postern_corridor::OPERATOR), &crate::undo::of(&id)).unwrap();
     assert_eq!(undone[0].code, "", "{undone:?}");

@@ -1,7 +1,8 @@
 //! A captured recorder sends any frame to root's programs. It gets what the policy allows or marks `ask`, which it may
 //! forge the consent to, without a record; each act of it is named in the journal, which it cannot write. Nothing else.
 
-use crate::captured::{installs, order, other_order, policy};
+use crate::captured::others::{installs, other_order};
+use crate::captured::{order, policy};
 use crate::commands::{command, program};
 use postern_corridor::{
     BOOT_ID, CLIENT_UID, OPERATOR, Processes, STRANGER_UID, World, accepted, changing, meta_with, new_id,

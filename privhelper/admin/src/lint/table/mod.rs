@@ -5,5 +5,5 @@ mod names;
 mod needs;
 
 pub use names::{CAPABILITIES, Direction, ENVIRONMENT, ESCAPING, Names, PACKAGES, PROGRAMS, UNITS, lists};
-pub use needs::{NEEDS, Need, Needs};
+pub use needs::{NEEDS, NO_ARGUMENT, Need, Needs};
 pub use postern_dangers::{Row, SECRETS, writes};

@@ -22,11 +22,14 @@ pub struct Needs {
     pub programs: &'static str,
     /// The need.
     pub need: Need,
-    /// First letters of arguments with which the need is none: to print a version, or to look at files alone.
+    /// First letters of arguments with which the need is none: to print a version, or to look at files alone. [`NO_ARGUMENT`] is a
+    /// call without any.
     pub unless: &'static [&'static str],
 }
 
 const BUS: &str = "/run/dbus/system_bus_socket";
+/// In [`Needs::unless`].
+pub const NO_ARGUMENT: &str = "";
 const HELP: &[&str] = &["--version", "--help"];
 
 /// The table.
@@ -88,7 +91,7 @@ pub const NEEDS: &[Needs] = &[
     Needs {
         programs: "mount",
         need: Need::NoSandbox("it changes mounts"),
-        unless: &["--version", "--help", "-l", "--show-labels"],
+        unless: &["--version", "--help", "-l", "--show-labels", NO_ARGUMENT],
     },
     Needs { programs: "umount swapoff", need: Need::NoSandbox("it changes mounts or swap"), unless: HELP },
     Needs {

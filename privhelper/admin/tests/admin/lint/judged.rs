@@ -183,7 +183,7 @@ fn names_rules_that_can_never_work_on_this_host() {
             .contains("needs /home/alice/tool, which its sandbox hides")
     );
     assert!(never(&runs(command(&["/home/alice/tool"], root::Sandbox::None)), &Facts::default()).is_empty());
-    // What it is told to read or write, in a home directory.
+    // Paths in a home directory that the command is told to read or write.
     let strict = |argv: &[&str]| command(argv, root::Sandbox::Strict);
     for (argv, path) in [
         (&["/usr/bin/tool", "/root/.ssh"][..], Some("/root/.ssh")),
@@ -276,7 +276,7 @@ fn names_what_known_programs_lack_in_a_sandbox() {
     assert!(lacks(root::Command { network: true, ..redis }).is_empty());
     let podman = root::Command { network: true, ..strict(&["/usr/bin/podman", "ps"]) };
     assert!(lacks(podman)[0].contains("`sandbox = \"none\"`, since it makes namespaces"));
-    // What needs nothing of the host, and other programs of the name's begin.
+    // Arguments that need nothing of the host, and other programs whose names begin alike.
     for argv in [
         &["/usr/bin/systemctl", "--version"][..],
         &["/usr/bin/fail2ban-client", "--test"],

@@ -79,7 +79,7 @@ fn the_page_renders_in_light_and_dark_mode_on_wide_and_narrow_screens() {
             assert!(number("number") > 150.0, "{sight}");
             assert_eq!(sight["width"], width);
             assert!(number("wide") <= number("width"), "{width}: wider than the window: {sight}");
-            // Who may do what, what needs a person, what amounts to root: the first screen, and two of a phone.
+            // The overview (who may do what, what needs a person, what amounts to root) fits one screen, and two of a phone.
             let screen = if width >= 1280 { 900.0 } else { 2.0 * 844.0 };
             assert!(number("first") <= screen, "{width}: {sight}");
             assert_eq!(number("paper") < 0.1, scheme == Scheme::Dark, "{sight}");
