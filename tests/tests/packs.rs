@@ -809,6 +809,15 @@ fn firewall_ufw(host: &Host) {
     host.ends(&["command", "firewall-ufw-allow", network, port, protocol], 1);
     host.done(&["undo", deleted["request_id"].as_str().expect("an id")]);
     host.is("ufw status | grep -q 8080");
+    // None of changes at once is lost.
+    let at_once = "for port in 9001 9002 9003; do
+            postern command firewall-ufw-allow network=10.0.0.0/8 port=$port protocol=tcp & all=\"$all $!\"
+        done; for one in $all; do wait $one || exit 1; done";
+    let _ = host.machine.visitor(&["sh", "-c", at_once]).ok();
+    host.is("test $(ufw status | grep -c '^900[1-3]/tcp') = 3");
+    host.is(
+        "for port in 9001 9002 9003; do ufw delete allow proto tcp from 10.0.0.0/8 to any port $port; done",
+    );
     let denied = host.done(&["command", "firewall-ufw-deny", address, "--json"]).json();
     host.ends(&["command", "firewall-ufw-delete-deny", address], 1);
     host.keep(&[&denied]);

@@ -26,6 +26,9 @@ const RANK: &str = "bm25(0.0, 1.0, 1.0, 1.0)";
 /// Each further chunk of a document adds this share of the one before it, so that a page about the subject is before one
 /// that has the words once.
 const NEXT: f64 = 0.5;
+/// What a person added and what the site keeps is about this host; pages of packages are about all hosts, and there are
+/// thousands of them. A part of the former counts so many times.
+const OWN: f64 = 2.0;
 
 /// Finds the chunks that match a question best, one a document, of the host and of one owner. `is_there` says whether a
 /// document may still be shown.
@@ -91,10 +94,15 @@ fn candidates(sql: &Connection, owner: Scope, expression: &str) -> rusqlite::Res
     )?;
     let rows = find.query_map(params![expression, owner.name(), CANDIDATES, RANK], |row| {
         let origin: String = row.get(1)?;
+        let origin = Origin::of_word(&origin).unwrap_or(Origin::Added);
+        let weight = match origin {
+            Origin::Added | Origin::Site => OWN,
+            Origin::Task | Origin::Man | Origin::Doc => 1.0,
+        };
         Ok(Candidate {
             hit: Hit {
                 id: row.get(0)?,
-                origin: Origin::of_word(&origin).unwrap_or(Origin::Added),
+                origin,
                 source: row.get(2)?,
                 title: row.get(3)?,
                 heading: row.get(4)?,
@@ -103,7 +111,7 @@ fn candidates(sql: &Connection, owner: Scope, expression: &str) -> rusqlite::Res
             },
             stamp: row.get(7)?,
             // BM25 of FTS5 is below zero, the best the lowest.
-            score: -row.get::<_, f64>(8)?,
+            score: -row.get::<_, f64>(8)? * weight,
             chunk: row.get(9)?,
         })
     })?;

@@ -110,6 +110,25 @@ async fn each_document_is_found_once_by_its_best_part() {
 }
 
 #[tokio::test]
+async fn a_note_about_the_host_is_before_pages_that_have_a_word_of_the_question_often() {
+    let place = Place::new();
+    // Of few pages, each with the word in many parts; the other word is in most pages, and tells little.
+    for page in 0..6 {
+        let part = format!("# Backup\n\n--backup makes a backup; backup suffix of backup {page}.\n\n");
+        file(&place, &format!("usr/share/doc/tool-{page}/README.md"), part.repeat(6));
+    }
+    for page in 0..200 {
+        let text = format!("# Daemon {page}\n\nThe server listens at port {page}.\n");
+        file(&place, &format!("usr/share/doc/daemon-{page}/README.md"), text);
+    }
+    let base = base(&place);
+    let note = "# Backup\n\nThe backup server is heron.\n\nRestore is tried on the first Monday of each month, from the newest copy, into an empty directory.\n";
+    add(&base, ALICE, "/home/alice/notes/backup.md", note).await;
+    let found = sources(&base, ALICE, "which server has the backup").await;
+    assert_eq!(found.first().map(String::as_str), Some("/home/alice/notes/backup.md"), "{found:?}");
+}
+
+#[tokio::test]
 async fn a_document_is_found_by_its_owner_alone() {
     let place = Place::new();
     let base = base(&place);

@@ -1,4 +1,4 @@
-//! Rules of polkit(8) that name a user or one of its groups: what a daemon does for them without asking anybody.
+//! Rules of polkit(8) that name a user or one of its groups, or ask for nobody: what a daemon does for them without asking anybody.
 
 use crate::lint::facts::User;
 use crate::lint::glob::matches;
@@ -22,6 +22,8 @@ const FILE_MAX: u64 = 1024 * 1024;
 pub enum Found {
     /// This line of it names the user, or one of its groups.
     Named(PathBuf, String),
+    /// This line of it permits something whoever asks.
+    Everybody(PathBuf, String),
     /// It could not be read.
     Unread(PathBuf, io::Error),
 }
@@ -32,7 +34,12 @@ pub fn named(user: &User, root: &Path) -> Vec<Found> {
     let mut found = Vec::new();
     let mut look = |directory: &Path, ending: &str, names: fn(&User, &str) -> Option<String>| {
         each(directory, ending, &mut |path| match text(path) {
-            Ok(text) => found.extend(names(user, &text).map(|line| Found::Named(on_host(root, path), line))),
+            Ok(text) => {
+                let named = names(user, &text).map(|line| Found::Named(on_host(root, path), line));
+                let everybody =
+                    || for_everybody(&text).map(|line| Found::Everybody(on_host(root, path), line));
+                found.extend(named.or_else(everybody));
+            }
             Err(error) => found.push(Found::Unread(on_host(root, path), error)),
         });
     };
@@ -89,6 +96,18 @@ fn in_rules(user: &User, text: &str) -> Option<String> {
     });
     let names = |line: &&str| line.split(['"', '\'', '`']).skip(1).step_by(2).any(|word| is_own(user, word));
     lines().find(names).filter(|_| permits).map(str::to_owned)
+}
+
+/// The first line that permits something in a file of rules in JavaScript that look at nobody: neither at the `subject` nor at an
+/// identity.
+fn for_everybody(text: &str) -> Option<String> {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+    let looks = |line: &str| ["subject.", "subject[", "unix-"].iter().any(|word| line.contains(word));
+    if !text.contains("addRule") || lines().any(looks) {
+        return None;
+    }
+    let permits = |line: &&str| ["Result.YES", "\"yes\"", "'yes'"].iter().any(|word| line.contains(word));
+    lines().find(permits).map(str::to_owned)
 }
 
 /// The identity of an entry of a `.pkla` file (pklocalauthority(8)) that names the user and lets it do something. The keys of an entry

@@ -111,7 +111,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// In words.
+    /// The outcome as `policy explain` says it.
     pub fn words(self) -> &'static str {
         match self {
             Self::Allow => "allowed",

@@ -121,7 +121,12 @@ fn are_people(host: &Host, names: &[String]) -> Result<(), String> {
                 let users = (host.accounts.users)();
                 let people =
                     users.iter().filter(|(_, uid)| PEOPLE.contains(uid)).map(|(person, _)| person.as_str());
-                let local = people.take(SHOWN).collect::<Vec<_>>().join(", ");
+                let people = people.collect::<Vec<_>>();
+                let local = match (people.len().saturating_sub(SHOWN), people.as_slice()) {
+                    (_, []) => "none".to_owned(),
+                    (0, all) => all.join(", "),
+                    (more, all) => format!("{} and {more} more", all[..SHOWN].join(", ")),
+                };
                 return Err(format!("{}; local users: {local}", host.accounts.no_user(name)));
             }
             Some(0) => return Err("root needs no group: name the people, or none".to_owned()),

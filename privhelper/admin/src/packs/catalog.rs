@@ -6,6 +6,7 @@ use super::pack::{self, Pack};
 use crate::host::Host;
 use crate::io::Io;
 use crate::lint::gather;
+use postern_policy::types::UnitName;
 use std::collections::BTreeSet;
 
 /// The installed packs; what is no pack is said.
@@ -59,7 +60,9 @@ fn active<'a>(host: &Host, units: impl Iterator<Item = &'a String>) -> BTreeSet<
         return BTreeSet::new();
     };
     let fixed = ["show", "--no-pager", "--property=Names,ActiveState", "--"].map(str::to_owned);
-    let arguments = fixed.into_iter().chain(units.cloned()).collect::<Vec<_>>();
+    // One that is no name of a unit would make systemctl refuse all.
+    let units = units.filter(|unit| UnitName::new(unit).is_ok()).cloned();
+    let arguments = fixed.into_iter().chain(units).collect::<Vec<_>>();
     let shown = gather::run(systemctl, &arguments).unwrap_or_default();
     let is_active = |unit: &&str| unit.lines().any(|line| line == "ActiveState=active");
     let units = shown.split("\n\n").filter(is_active);

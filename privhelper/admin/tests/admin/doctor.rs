@@ -401,10 +401,16 @@ fn finds_rules_of_polkit_that_name_the_agent_or_its_group() {
         ("if (subject.user == \"posternx\") return polkit.Result.YES;", false),
         ("if (subject.user == \"postern\") return polkit.Result.NO;", false),
         ("// if (subject.user == \"postern\") return polkit.Result.YES;", false),
-        ("if (action.id == \"org.x\") return polkit.Result.YES; // not for postern", false),
+        ("addRule(f) if (subject.user == 'bob') return polkit.Result.YES; // not for postern", false),
     ] {
         assert_eq!(!found(rules, text).is_empty(), is_named, "{text}");
     }
+    let everybody =
+        "polkit.addRule(function(action) {\n  if (action.id == 'org.x') return polkit.Result.YES;\n});";
+    let line = "if (action.id == 'org.x') return polkit.Result.YES;";
+    let why = format!("/{rules} asks for no user, so it permits postern too: {line}");
+    assert_eq!(found(rules, everybody), [(why, format!("edit /{rules}"))]);
+    assert!(found(rules, &everybody.replace("YES", "NO")).is_empty());
     assert!(found("etc/polkit-1/rules.d/README", yes).is_empty(), "polkit reads no other name");
     let pkla = "var/lib/polkit-1/localauthority/50-local.d/a.pkla";
     for (text, is_named) in [

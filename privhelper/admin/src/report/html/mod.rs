@@ -7,7 +7,7 @@ mod about;
 mod grants;
 mod overview;
 
-use super::model::{Attention, Report};
+use super::model::{Attention, Log, Report};
 use super::text::{log_words, person};
 use crate::text::{count, escape};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -89,9 +89,11 @@ fn origin(report: &Report) -> Markup {
             li { strong { (summary.highest_risk) } span { "highest risk, of 100" } }
             li {
                 strong { (summary.never_used.map_or_else(|| "?".to_owned(), |unused| unused.to_string())) }
-                span {
-                    (if summary.never_used.is_some() { "granted, never used" } else { "never used: not known for 90 days" })
-                }
+                span { (match (summary.never_used, &report.log) {
+                    (Some(_), _) => "granted, never used",
+                    (None, Log::Read { .. }) => "never used: not known for 90 days",
+                    (None, Log::Unread { .. }) => "never used: the audit log was not read",
+                }) }
             }
             @if let Some(idle) = summary.idle.filter(|idle| *idle > 0) {
                 li { strong { (idle) } span { "granted, not used in 90 days" } }
