@@ -80,12 +80,25 @@ impl Machine {
     /// When that fails, for instance where this host's sources have no such package.
     #[must_use]
     pub fn boot_offering(release: Release, packages: &[&str]) -> Self {
+        Self::boot_with(release, packages, None)
+    }
+
+    /// The same, where docker and podman can run containers.
+    ///
+    /// # Panics
+    /// As [`Self::boot_offering`].
+    #[must_use]
+    pub fn boot_for_containers(release: Release, packages: &[&str]) -> Self {
+        Self::boot_with(release, packages, Some("--containers"))
+    }
+
+    fn boot_with(release: Release, packages: &[&str], option: Option<&str>) -> Self {
         let name = format!("test-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let owner = process::id().to_string();
         let machine = Self { name, release };
         let wanted: Vec<String> = packages.iter().map(|package| format!("--want={package}")).collect();
         let boot = ["boot", &machine.name, "--release", release.name(), "--owner", &owner];
-        let _ = call(boot.into_iter().chain(wanted.iter().map(String::as_str))).ok();
+        let _ = call(boot.into_iter().chain(option).chain(wanted.iter().map(String::as_str))).ok();
         machine
     }
 
