@@ -66,11 +66,16 @@ impl Channel {
 
     /// Sends a request on a new stream and returns its number.
     pub fn send(&mut self, method: &str, body: &[u8]) -> u32 {
+        self.try_send(method, body).unwrap()
+    }
+
+    /// The same over a connection whose other end may be gone.
+    pub(crate) fn try_send(&mut self, method: &str, body: &[u8]) -> std::io::Result<u32> {
         let stream = self.next;
         self.next += 1;
         let payload = frame::encode_request(method, body).unwrap();
-        self.stream.write_all(&frame::encode(stream, frame::REQUEST, &payload).unwrap()).unwrap();
-        stream
+        self.stream.write_all(&frame::encode(stream, frame::REQUEST, &payload).unwrap())?;
+        Ok(stream)
     }
 
     /// The next frame; none at the end of the connection.

@@ -6,7 +6,7 @@
 
 use crate::commands::{command, parameter, program};
 use postern_corridor::{
-    Processes, World, changing, eventually, meta, names, request, rule, strings, write_request,
+    CLIENT_UID, Processes, World, changing, eventually, meta, names, request, rule, strings, write_request,
 };
 use postern_policy::{Code, types::Digest};
 use postern_proto::root::v1 as root;
@@ -37,12 +37,39 @@ type Asked = (&'static str, Box<dyn Ask>, String);
 
 /// A message of any type.
 trait Ask: Send + Sync {
+    /// Asks a gateway, and the broker behind it.
     fn ask(&self, world: &World, method: &str) -> Option<Kind>;
+    /// Asks a broker in this process, which no test kills.
+    fn ask_here(&self, processes: &Processes, method: &str) -> Option<Kind>;
 }
 
 impl<M: Message> Ask for M {
     fn ask(&self, world: &World, method: &str) -> Option<Kind> {
         request(&world.path("helper.sock"), method, self)
+    }
+
+    fn ask_here(&self, processes: &Processes, method: &str) -> Option<Kind> {
+        match processes.connect(CLIENT_UID).ask(method, self).events.pop()?.kind? {
+            last @ (Kind::Completed(_) | Kind::Refused(_)) => Some(last),
+            _ => None,
+        }
+    }
+}
+
+/// Who the user of a test is: one user cannot be client and operator.
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    Client,
+    /// Approves whatever waits. The client asks a broker of this process.
+    Operator,
+}
+
+impl Role {
+    fn ask(self, processes: &Processes, method: &str, message: &dyn Ask) -> Option<Kind> {
+        match self {
+            Self::Client => message.ask(&processes.world, method),
+            Self::Operator => message.ask_here(processes, method),
+        }
     }
 }
 
@@ -54,6 +81,49 @@ fn killing(
 ) -> (Processes, Vec<Ordered>) {
     let processes = Processes::new(env!("CARGO_BIN_EXE_corridor-program"), world);
     processes.be_client();
+    let all = killed(&processes, Role::Client, programs, order);
+    (processes, all)
+}
+
+/// The same, of orders that an operator approves.
+fn killing_approved(
+    world: World,
+    programs: &[&str],
+    order: impl Fn(&World, usize) -> (String, Asked),
+) -> (Processes, Vec<Ordered>) {
+    let processes = Processes::new(env!("CARGO_BIN_EXE_corridor-program"), world);
+    let is_over = AtomicBool::new(false);
+    let all = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Acquire) {
+                let mut operator = processes.operator();
+                // Until the recorder is killed.
+                while !is_over.load(Ordering::Acquire) && operator.approve_all().is_ok() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        });
+        // Also if it panics: nobody would join the thread.
+        let _over = Over(&is_over);
+        killed(&processes, Role::Operator, programs, order)
+    });
+    (processes, all)
+}
+
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+fn killed(
+    processes: &Processes,
+    role: Role,
+    programs: &[&str],
+    order: impl Fn(&World, usize) -> (String, Asked),
+) -> Vec<Ordered> {
     let (mut all, started) = (Vec::new(), Instant::now());
     for program in programs {
         let (mut landed, before) = (0, all.len());
@@ -64,7 +134,7 @@ fn killing(
             let is_answered = AtomicBool::new(false);
             let answer = std::thread::scope(|scope| {
                 let asked = scope.spawn(|| {
-                    let answer = message.ask(&processes.world, method);
+                    let answer = role.ask(processes, method, message.as_ref());
                     is_answered.store(true, Ordering::Release);
                     answer
                 });
@@ -76,7 +146,7 @@ fn killing(
                         sightings = sightings.saturating_sub(1);
                         is_now
                     };
-                    if kill(&processes, program, is_due) {
+                    if kill(processes, program, is_due) {
                         landed += 1;
                         break;
                     }
@@ -84,7 +154,7 @@ fn killing(
                 }
                 asked.join().unwrap()
             });
-            let outcome = settled(&processes, &id, answer);
+            let outcome = settled(processes, role, &id, answer);
             all.push(Ordered { object, id, outcome });
         }
         let orders = all.len() - before;
@@ -92,14 +162,14 @@ fn killing(
     }
     // The control: without a kill all goes well.
     let (object, (method, message, id)) = order(&processes.world, all.len());
-    let outcome = settled(&processes, &id, message.ask(&processes.world, method));
+    let outcome = settled(processes, role, &id, role.ask(processes, method, message.as_ref()));
     assert_eq!(outcome.as_ref().map(wire::Completed::status), Some(Status::Done), "{outcome:?}");
     all.push(Ordered { object, id, outcome });
     println!("{programs:?}: {:.0} s", started.elapsed().as_secs_f32());
     eventually("every begin has its end", || {
         checked(&processes.log()).values().all(|events| events.len() == 2)
     });
-    (processes, all)
+    all
 }
 
 fn kill(processes: &Processes, program: &str, mut is_due: impl FnMut() -> bool) -> bool {
@@ -108,7 +178,7 @@ fn kill(processes: &Processes, program: &str, mut is_due: impl FnMut() -> bool) 
 }
 
 /// Polls the outcome of a request until it is known. None: no request has this id.
-fn settled(processes: &Processes, id: &str, answer: Option<Kind>) -> Option<wire::Completed> {
+fn settled(processes: &Processes, role: Role, id: &str, answer: Option<Kind>) -> Option<wire::Completed> {
     let mut last = answer;
     let deadline = Instant::now() + Duration::from_secs(60);
     while Instant::now() < deadline {
@@ -118,7 +188,7 @@ fn settled(processes: &Processes, id: &str, answer: Option<Kind>) -> Option<wire
             _ => std::thread::sleep(Duration::from_millis(20)),
         }
         let asked = wire::RequestResultRequest { meta: meta(Mode::Execute), of: id.to_owned() };
-        last = asked.ask(&processes.world, "Helper/RequestResult");
+        last = role.ask(processes, "Helper/RequestResult", &asked);
     }
     panic!("nobody knows what became of {id}");
 }
@@ -260,6 +330,43 @@ fn kills_leave_every_write_whole_once_and_recorded() {
     });
     let left = names(&processes.world.path("site")).into_iter().filter(|name| name.starts_with('.'));
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+#[test]
+fn kills_make_no_approved_write_twice_and_none_without_its_approval() {
+    let files = |id: &str, files: &[&str], decision: root::Decision, at: &Path| root::Rule {
+        id: id.to_owned(),
+        files: strings(files),
+        decision: decision.into(),
+        ..changing(at)
+    };
+    let world = World::new(|at| {
+        let asked = files("asked", &["asked-*"], root::Decision::Ask, at);
+        vec![asked, files("last", &["last"], root::Decision::Allow, at)]
+    });
+    let (processes, orders) = killing_approved(world, &["recorder", "files"], |world, number| {
+        let path = world.text(&format!("site/asked-{number}"));
+        let request = write_request(&path, path.as_bytes(), "absent");
+        let id = request.meta.as_ref().unwrap().request_id.clone();
+        (path, ("Helper/FileWrite", Box::new(request), id))
+    });
+    // The next start of postern-files takes up what was under way.
+    processes.restart("files");
+    let last = write_request(&processes.world.text("site/last"), b"x", "any");
+    assert!(matches!(last.ask_here(&processes, "Helper/FileWrite"), Some(Kind::Completed(_))));
+    check(&processes, &orders, |path| {
+        let content = fs::read_to_string(path).ok();
+        assert!(content.as_deref().is_none_or(|content| content == path), "{path} is half written");
+        usize::from(content.is_some())
+    });
+    let log = processes.log();
+    let records = log.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>();
+    for Ordered { object, id, .. } in orders.iter().filter(|order| Path::new(&order.object).exists()) {
+        let approvals = records.iter().filter(|one| {
+            one["request_id"] == **id && one["event"] == "approval" && one["outcome"]["status"] == "approved"
+        });
+        assert_eq!(approvals.count(), 1, "{object}: {records:#?}");
+    }
 }
 
 #[test]
