@@ -83,7 +83,7 @@ impl Machine {
         Self::boot_with(release, packages, None)
     }
 
-    /// The same, where docker and podman can run containers.
+    /// Boots one in which docker and podman can run containers.
     ///
     /// # Panics
     /// As [`Self::boot_offering`].

@@ -26,8 +26,7 @@ const RANK: &str = "bm25(0.0, 1.0, 1.0, 1.0)";
 /// Each further chunk of a document adds this share of the one before it, so that a page about the subject is before one
 /// that has the words once.
 const NEXT: f64 = 0.5;
-/// What a person added and what the site keeps is about this host; pages of packages are about all hosts, and there are
-/// thousands of them. A part of the former counts so many times.
+/// Weight of documents about this host: added by a person, or notes of the site. Pages of packages are thousands.
 const OWN: f64 = 2.0;
 
 /// Finds the chunks that match a question best, one a document, of the host and of one owner. `is_there` says whether a
@@ -82,16 +81,30 @@ fn best_of_each(candidates: Vec<Candidate>) -> Vec<Candidate> {
     best.into_iter().map(|(candidate, _)| candidate).collect()
 }
 
+/// Returns the best chunks, best first: of all documents, and as many of those about this host, which others do not displace.
 fn candidates(sql: &Connection, owner: Scope, expression: &str) -> rusqlite::Result<Vec<Candidate>> {
+    let mut found = ranked(sql, owner, expression, "")?;
+    let about_host =
+        "AND +rowid IN (SELECT chunks.id FROM chunks JOIN documents ON documents.id = chunks.document
+                                     WHERE origin = 'added' OR origin = 'site')";
+    let known = found.iter().map(|candidate| candidate.chunk).collect::<HashSet<_>>();
+    found.extend(
+        ranked(sql, owner, expression, about_host)?.into_iter().filter(|one| !known.contains(&one.chunk)),
+    );
+    found.sort_by(|one, other| other.score.total_cmp(&one.score));
+    Ok(found)
+}
+
+fn ranked(sql: &Connection, owner: Scope, expression: &str, of: &str) -> rusqlite::Result<Vec<Candidate>> {
     // The expression names the scopes as well; the join alone would hold without it.
-    let mut find = sql.prepare(
-        "WITH found AS (SELECT rowid AS chunk, rank AS score FROM chunk_index WHERE chunk_index MATCH ?1 AND rank MATCH ?4
+    let mut find = sql.prepare(&format!(
+        "WITH found AS (SELECT rowid AS chunk, rank AS score FROM chunk_index WHERE chunk_index MATCH ?1 AND rank MATCH ?4 {of}
                         ORDER BY rank LIMIT ?3)
          SELECT documents.id, origin, source, title, heading, line, body, stamp, score, chunks.id
          FROM found JOIN chunks ON chunks.id = found.chunk JOIN documents ON documents.id = chunks.document
          WHERE documents.scope = 'host' OR documents.scope = ?2
          ORDER BY score, documents.id, chunks.id",
-    )?;
+    ))?;
     let rows = find.query_map(params![expression, owner.name(), CANDIDATES, RANK], |row| {
         let origin: String = row.get(1)?;
         let origin = Origin::of_word(&origin).unwrap_or(Origin::Added);

@@ -112,12 +112,12 @@ async fn each_document_is_found_once_by_its_best_part() {
 #[tokio::test]
 async fn a_note_about_the_host_is_before_pages_that_have_a_word_of_the_question_often() {
     let place = Place::new();
-    // Of few pages, each with the word in many parts; the other word is in most pages, and tells little.
-    for page in 0..6 {
+    // 360 parts of pages have the one word often, more than are ranked; the other word is in most pages, and tells little.
+    for page in 0..60 {
         let part = format!("# Backup\n\n--backup makes a backup; backup suffix of backup {page}.\n\n");
         file(&place, &format!("usr/share/doc/tool-{page}/README.md"), part.repeat(6));
     }
-    for page in 0..200 {
+    for page in 0..2000 {
         let text = format!("# Daemon {page}\n\nThe server listens at port {page}.\n");
         file(&place, &format!("usr/share/doc/daemon-{page}/README.md"), text);
     }

@@ -69,7 +69,7 @@ impl Channel {
         self.try_send(method, body).unwrap()
     }
 
-    /// The same over a connection whose other end may be gone.
+    /// Does the same over a connection whose other end may be gone.
     pub(crate) fn try_send(&mut self, method: &str, body: &[u8]) -> std::io::Result<u32> {
         let stream = self.next;
         self.next += 1;

@@ -1,4 +1,4 @@
-//! Rules of polkit(8) that name a user or one of its groups, or ask for nobody: what a daemon does for them without asking anybody.
+//! Rules of polkit(8) that name a user or one of its groups, or do not check the subject: what a daemon does for it without a question.
 
 use crate::lint::facts::User;
 use crate::lint::glob::matches;
@@ -22,13 +22,13 @@ const FILE_MAX: u64 = 1024 * 1024;
 pub enum Found {
     /// This line of it names the user, or one of its groups.
     Named(PathBuf, String),
-    /// This line of it permits something whoever asks.
+    /// This line of it permits something to every user.
     Everybody(PathBuf, String),
     /// It could not be read.
     Unread(PathBuf, io::Error),
 }
 
-/// The files that name the user, and those that cannot be read.
+/// The files that name the user or permit something to every user, and those that cannot be read.
 #[must_use]
 pub fn named(user: &User, root: &Path) -> Vec<Found> {
     let mut found = Vec::new();
@@ -98,16 +98,29 @@ fn in_rules(user: &User, text: &str) -> Option<String> {
     lines().find(names).filter(|_| permits).map(str::to_owned)
 }
 
-/// The first line that permits something in a file of rules in JavaScript that look at nobody: neither at the `subject` nor at an
-/// identity.
+/// Returns the first line that permits something in a rule in JavaScript whose function does not use its second parameter, the
+/// subject. What a rule does is not computed.
 fn for_everybody(text: &str) -> Option<String> {
-    let lines = || text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
-    let looks = |line: &str| ["subject.", "subject[", "unix-"].iter().any(|word| line.contains(word));
-    if !text.contains("addRule") || lines().any(looks) {
-        return None;
-    }
-    let permits = |line: &&str| ["Result.YES", "\"yes\"", "'yes'"].iter().any(|word| line.contains(word));
-    lines().find(permits).map(str::to_owned)
+    let text = without_comments(text);
+    let mut rules = text.split("addRule(").skip(1).filter_map(|rule| rule.split_once('(')?.1.split_once(')'));
+    rules.find_map(|(parameters, body)| {
+        let subject = parameters.split(',').nth(1).map(str::trim);
+        if subject.is_some_and(|subject| body.contains(subject)) {
+            return None;
+        }
+        let permits = |line: &&str| ["Result.YES", "\"yes\"", "'yes'"].iter().any(|word| line.contains(word));
+        body.lines().map(str::trim).find(permits).map(str::to_owned)
+    })
+}
+
+/// Returns JavaScript without comments; what stands in a text as in `"//"` may go with them.
+fn without_comments(text: &str) -> String {
+    let mut parts = text.split("/*");
+    let first = parts.next().unwrap_or_default();
+    let rest = parts.map(|part| part.split_once("*/").map_or("", |(_, code)| code));
+    let code = std::iter::once(first).chain(rest).collect::<String>();
+    let lines = code.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The identity of an entry of a `.pkla` file (pklocalauthority(8)) that names the user and lets it do something. The keys of an entry

@@ -54,7 +54,7 @@ pub fn of(facts: &Facts, root: &Path) -> Vec<Check> {
         (true, _) => checks.push(Check::unknown(POWERS, "no client's user exists on this host")),
         (false, true) => checks.push(Check::ok(
             POWERS,
-            format!("{names}: none found in sudoers, doas.conf, polkit, groups, control sockets, setuid programs, file capabilities (rules of polkit: by name or group only)"),
+            format!("{names}: none found in sudoers, doas.conf, polkit, groups, control sockets, setuid programs, file capabilities"),
         )),
         (false, false) => {}
     }
@@ -102,7 +102,7 @@ fn user_checks(user: &User, facts: &Facts, root: &Path) -> Vec<Check> {
         }
         Found::Everybody(path, line) => {
             let path = path.display();
-            let why = format!("{path} asks for no user, so it permits {name} too: {line}");
+            let why = format!("{path} permits every user, so {name} too: {line}");
             Check::wrong(POWERS, why, format!("edit {path}"))
         }
         Found::Unread(path, error) => Check::unknown(

@@ -111,7 +111,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// The outcome as `policy explain` says it.
+    /// Returns the outcome as `policy explain` says it.
     pub fn words(self) -> &'static str {
         match self {
             Self::Allow => "allowed",

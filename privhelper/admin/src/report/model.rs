@@ -80,7 +80,7 @@ impl PolicyStatus {
         }
     }
 
-    /// The status as the report says it.
+    /// Returns the status as the report says it.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -133,7 +133,7 @@ pub struct Line {
     /// The rule that it is about; none for a line that says how many more there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// What the line says.
+    /// Text of the line.
     pub words: String,
 }
 

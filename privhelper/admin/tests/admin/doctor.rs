@@ -401,16 +401,27 @@ fn finds_rules_of_polkit_that_name_the_agent_or_its_group() {
         ("if (subject.user == \"posternx\") return polkit.Result.YES;", false),
         ("if (subject.user == \"postern\") return polkit.Result.NO;", false),
         ("// if (subject.user == \"postern\") return polkit.Result.YES;", false),
-        ("addRule(f) if (subject.user == 'bob') return polkit.Result.YES; // not for postern", false),
+        (
+            "addRule(function(a, s) { if (s.user == 'bob') return polkit.Result.YES; }); // not for postern",
+            false,
+        ),
     ] {
         assert_eq!(!found(rules, text).is_empty(), is_named, "{text}");
     }
     let everybody =
-        "polkit.addRule(function(action) {\n  if (action.id == 'org.x') return polkit.Result.YES;\n});";
+        "polkit.addRule(function(action) {\n  if (action.id == 'org.x') return polkit.Result.YES;\n});\n";
+    let checks = "polkit.addRule(function(action, who) {\n  if (who.user == 'bob') return polkit.Result.YES; // subject\n});\n";
     let line = "if (action.id == 'org.x') return polkit.Result.YES;";
-    let why = format!("/{rules} asks for no user, so it permits postern too: {line}");
-    assert_eq!(found(rules, everybody), [(why, format!("edit /{rules}"))]);
-    assert!(found(rules, &everybody.replace("YES", "NO")).is_empty());
+    let why = format!("/{rules} permits every user, so postern too: {line}");
+    // Beside another rule, which checks who asks, and by a function with the parameter.
+    let unused = everybody.replace("(action)", "(action, subject)");
+    for text in [everybody.to_owned(), format!("{checks}{everybody}"), format!("{everybody}{checks}"), unused]
+    {
+        assert_eq!(found(rules, &text), [(why.clone(), format!("edit /{rules}"))], "{text}");
+    }
+    for text in [everybody.replace("YES", "NO"), checks.to_owned(), format!("/* {everybody} */\n{checks}")] {
+        assert!(found(rules, &text).is_empty(), "{text}");
+    }
     assert!(found("etc/polkit-1/rules.d/README", yes).is_empty(), "polkit reads no other name");
     let pkla = "var/lib/polkit-1/localauthority/50-local.d/a.pkla";
     for (text, is_named) in [

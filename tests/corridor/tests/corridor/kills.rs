@@ -56,7 +56,7 @@ impl<M: Message> Ask for M {
     }
 }
 
-/// Who the user of a test is: one user cannot be client and operator.
+/// Role of the test's user, who cannot be client and operator.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     Client,
@@ -85,7 +85,7 @@ fn killing(
     (processes, all)
 }
 
-/// The same, of orders that an operator approves.
+/// Does the same with orders that an operator approves.
 fn killing_approved(
     world: World,
     programs: &[&str],
@@ -101,9 +101,10 @@ fn killing_approved(
                 while !is_over.load(Ordering::Acquire) && operator.approve_all().is_ok() {
                     std::thread::sleep(Duration::from_millis(1));
                 }
+                std::thread::sleep(Duration::from_millis(1));
             }
         });
-        // Also if it panics: nobody would join the thread.
+        // Also if it panics: the scope waits for the thread.
         let _over = Over(&is_over);
         killed(&processes, Role::Operator, programs, order)
     });
@@ -118,6 +119,7 @@ impl Drop for Over<'_> {
     }
 }
 
+/// Sends the orders in this role; they and their outcomes.
 fn killed(
     processes: &Processes,
     role: Role,
@@ -353,7 +355,8 @@ fn kills_make_no_approved_write_twice_and_none_without_its_approval() {
     // The next start of postern-files takes up what was under way.
     processes.restart("files");
     let last = write_request(&processes.world.text("site/last"), b"x", "any");
-    assert!(matches!(last.ask_here(&processes, "Helper/FileWrite"), Some(Kind::Completed(_))));
+    let last = last.ask_here(&processes, "Helper/FileWrite");
+    assert!(matches!(&last, Some(Kind::Completed(done)) if done.status() == Status::Done), "{last:?}");
     check(&processes, &orders, |path| {
         let content = fs::read_to_string(path).ok();
         assert!(content.as_deref().is_none_or(|content| content == path), "{path} is half written");
