@@ -28,6 +28,10 @@ const RANK: &str = "bm25(0.0, 1.0, 1.0, 1.0)";
 const NEXT: f64 = 0.5;
 /// Weight of documents about this host: added by a person, or notes of the site. Pages of packages are thousands.
 const OWN: f64 = 2.0;
+/// The chunks of these documents, in the condition of a search.
+const ABOUT_HOST: &str =
+    "AND +rowid IN (SELECT chunks.id FROM chunks JOIN documents ON documents.id = chunks.document
+                                         WHERE origin = 'added' OR origin = 'site')";
 
 /// Finds the chunks that match a question best, one a document, of the host and of one owner. `is_there` says whether a
 /// document may still be shown.
@@ -84,13 +88,12 @@ fn best_of_each(candidates: Vec<Candidate>) -> Vec<Candidate> {
 /// Returns the best chunks, best first: of all documents, and as many of those about this host, which others do not displace.
 fn candidates(sql: &Connection, owner: Scope, expression: &str) -> rusqlite::Result<Vec<Candidate>> {
     let mut found = ranked(sql, owner, expression, "")?;
-    let about_host =
-        "AND +rowid IN (SELECT chunks.id FROM chunks JOIN documents ON documents.id = chunks.document
-                                     WHERE origin = 'added' OR origin = 'site')";
-    let known = found.iter().map(|candidate| candidate.chunk).collect::<HashSet<_>>();
-    found.extend(
-        ranked(sql, owner, expression, about_host)?.into_iter().filter(|one| !known.contains(&one.chunk)),
-    );
+    // With fewer none was left out.
+    if i64::try_from(found.len()) == Ok(CANDIDATES) {
+        let known = found.iter().map(|candidate| candidate.chunk).collect::<HashSet<_>>();
+        let about_host = ranked(sql, owner, expression, ABOUT_HOST)?.into_iter();
+        found.extend(about_host.filter(|candidate| !known.contains(&candidate.chunk)));
+    }
     found.sort_by(|one, other| other.score.total_cmp(&one.score));
     Ok(found)
 }

@@ -57,7 +57,7 @@ impl<M: Message> Ask for M {
 }
 
 /// Role of the test's user, who cannot be client and operator.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 enum Role {
     Client,
     /// Approves whatever waits. The client asks a broker of this process.
@@ -240,6 +240,15 @@ fn is_done(outcome: Option<&wire::Completed>) -> bool {
     outcome.is_some_and(|completed| completed.status() == Status::Done)
 }
 
+/// Checks files that were not there and were to have their path as content: each has all of it, or is still not there.
+fn check_created(processes: &Processes, orders: &[Ordered]) {
+    check(processes, orders, |path| {
+        let content = fs::read_to_string(path).ok();
+        assert!(content.as_deref().is_none_or(|content| content == path), "{path} is half written");
+        usize::from(content.is_some())
+    });
+}
+
 /// Checks files that had one content and were to get another, as `contents` says by their path: each has the one or the whole
 /// other, and the undo of what was done brings back the first. Where a change was made twice, the other one would have been kept.
 fn check_replaced(processes: &Processes, orders: &[Ordered], contents: impl Fn(&str) -> [String; 2]) {
@@ -281,6 +290,13 @@ fn replaced(path: &str) -> [String; 2] {
     [OLD.to_owned(), path.to_owned()]
 }
 
+/// An order to write a file that is not there.
+fn creating(path: String) -> (String, Asked) {
+    let request = write_request(&path, path.as_bytes(), "absent");
+    let id = request.meta.as_ref().unwrap().request_id.clone();
+    (path, ("Helper/FileWrite", Box::new(request), id))
+}
+
 /// A file that is there, and an order to replace it.
 fn replacing(path: String) -> (String, Asked) {
     fs::write(&path, OLD).unwrap();
@@ -315,21 +331,13 @@ fn counted(processes: &Processes, file: &str) -> impl Fn(&str) -> usize {
 fn kills_leave_every_write_whole_once_and_recorded() {
     let world = World::new(|at| vec![changing(at)]);
     let programs = ["broker", "gateway", "recorder", "files"];
-    let (processes, orders) = killing(world, &programs, |world, number| {
-        let path = world.text(&format!("site/{number}"));
-        let request = write_request(&path, path.as_bytes(), "absent");
-        let id = request.meta.as_ref().unwrap().request_id.clone();
-        (path, ("Helper/FileWrite", Box::new(request), id))
-    });
+    let (processes, orders) =
+        killing(world, &programs, |world, number| creating(world.text(&format!("site/{number}"))));
     // The next start of postern-files takes up what was under way.
     processes.restart("files");
     let last = write_request(&processes.world.text("site/last"), b"x", "any");
     assert!(matches!(last.ask(&processes.world, "Helper/FileWrite"), Some(Kind::Completed(_))));
-    check(&processes, &orders, |path| {
-        let content = fs::read_to_string(path).ok();
-        assert!(content.as_deref().is_none_or(|content| content == path), "{path} is half written");
-        usize::from(content.is_some())
-    });
+    check_created(&processes, &orders);
     let left = names(&processes.world.path("site")).into_iter().filter(|name| name.starts_with('.'));
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
 }
@@ -347,21 +355,14 @@ fn kills_make_no_approved_write_twice_and_none_without_its_approval() {
         vec![asked, files("last", &["last"], root::Decision::Allow, at)]
     });
     let (processes, orders) = killing_approved(world, &["recorder", "files"], |world, number| {
-        let path = world.text(&format!("site/asked-{number}"));
-        let request = write_request(&path, path.as_bytes(), "absent");
-        let id = request.meta.as_ref().unwrap().request_id.clone();
-        (path, ("Helper/FileWrite", Box::new(request), id))
+        creating(world.text(&format!("site/asked-{number}")))
     });
     // The next start of postern-files takes up what was under way.
     processes.restart("files");
     let last = write_request(&processes.world.text("site/last"), b"x", "any");
     let last = last.ask_here(&processes, "Helper/FileWrite");
     assert!(matches!(&last, Some(Kind::Completed(done)) if done.status() == Status::Done), "{last:?}");
-    check(&processes, &orders, |path| {
-        let content = fs::read_to_string(path).ok();
-        assert!(content.as_deref().is_none_or(|content| content == path), "{path} is half written");
-        usize::from(content.is_some())
-    });
+    check_created(&processes, &orders);
     let log = processes.log();
     let records = log.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>();
     for Ordered { object, id, .. } in orders.iter().filter(|order| Path::new(&order.object).exists()) {
